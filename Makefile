@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One Makefile, no recursion into folders. `make help` lists the targets.
+# CC CPPFLAGS CFLAGS LDFLAGS LDLIBS given by the user come last and win.
+
+VERSION     := 0.1.0
+
+PREFIX      ?= /usr/local
+BINDIR      ?= $(PREFIX)/bin
+SBINDIR     ?= $(PREFIX)/sbin
+LIBEXECDIR  ?= $(PREFIX)/libexec/fuzzd
+MANDIR      ?= $(PREFIX)/share/man
+DATADIR     ?= $(PREFIX)/share/fuzzd
+SYSCONFDIR  ?= $(PREFIX)/etc
+DESTDIR     ?=
+
+PKG_CONFIG  ?= pkg-config
+INSTALL     ?= install
+AR          ?= ar
+STRICT      ?=
+WERROR      ?=
+SAN         ?=
+V           ?=
+
+# SAN=1 is SAN=address,undefined; objects of the two kinds never mix.
+comma       := ,
+override SAN := $(if $(filter 1,$(SAN)),address$(comma)undefined,$(SAN))
+BUILD       ?= $(if $(SAN),build-san,build)
+
+Q           := $(if $(V),,@)
+say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))')
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all check check-unit check-e2e check-san lint golden plant seeds demo install uninstall \
+	clean help programs units FORCE
+all: programs
+
+# ---- Dependencies -------------------------------------------------------------------------
+# Asked before pkg-config is, so that a bare machine ends with the right flags. Targets
+# that compile nothing do not ask; NODEPS=1 turns the question off.
+goals       := $(or $(MAKECMDGOALS),all)
+dry_run     := $(findstring n,$(firstword -$(MAKEFLAGS)))
+ifneq ($(filter-out clean help uninstall,$(goals)),)
+ifeq ($(dry_run)$(NODEPS),)
+deps_group  := $(if $(filter lint,$(goals)),all,build)
+ifneq ($(shell sh contrib/install-deps --check $(deps_group) >/dev/null 2>&1; echo $$?),0)
+ifneq ($(shell sh contrib/install-deps 1>&2; echo $$?),0)
+$(warning contrib/install-deps could not install everything, going on without)
+endif
+endif
+endif
+endif
+
+# ---- Flags --------------------------------------------------------------------------------
+LIBS        := inih libbsd libmd libzstd libarchive libsystemd sqlite3 jansson libelf libdw
+pkg_cflags  := $(patsubst -I%,-isystem%,$(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null))
+pkg_libs    := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null)
+test_libs   := $(or $(shell $(PKG_CONFIG) --libs cmocka 2>/dev/null),-lcmocka)
+machine     := $(shell $(CC) -dumpmachine 2>/dev/null)
+
+ifeq ($(origin CFLAGS),undefined)
+CFLAGS      := -O2 -g
+endif
+
+warnings    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+	-Wcast-qual -Wundef -Wwrite-strings -Wimplicit-fallthrough $(if $(WERROR),-Werror)
+hardening   := -fstack-protector-strong -fstack-clash-protection \
+	$(if $(filter x86_64-% i%86-%,$(machine)),-fcf-protection)
+# Fortify wants an optimising build, and hides faults from the sanitizers.
+fortify     := $(if $(SAN)$(filter -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+san_flags   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+path_flags  := -DFZ_VERSION='"$(VERSION)"' -DFZ_BINDIR='"$(BINDIR)"' -DFZ_SBINDIR='"$(SBINDIR)"' \
+	-DFZ_LIBEXECDIR='"$(LIBEXECDIR)"' -DFZ_DATADIR='"$(DATADIR)"' -DFZ_SYSCONFDIR='"$(SYSCONFDIR)"'
+
+ALL_CPPFLAGS = -Iorchestrator -D_GNU_SOURCE $(fortify) $(path_flags) $(pkg_cflags) $(CPPFLAGS)
+ALL_CFLAGS   = -std=c17 $(warnings) $(hardening) $(san_flags) $(CFLAGS)
+ALL_LDFLAGS  = $(san_flags) -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
+ALL_LDLIBS   = $(pkg_libs) $(LDLIBS)
+banned       = -include orchestrator/base/banned.h
+dep_flags    = -MMD -MP -MF $(@:.o=.d)
+
+# ---- Sources ------------------------------------------------------------------------------
+FOLDERS     := base sys spec plan store farm engine triage corpus oracle bundle report ctl
+LIB_SRC     := $(sort $(wildcard $(FOLDERS:%=orchestrator/%/*.c)))
+LIB_OBJ     := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+LIB         := $(BUILD)/libfuzzd.a
+
+# program:source pairs; a program is built when its source is there.
+PROGRAM_MAP := fuzzd:fuzzd fuzzctl:fuzzctl fuzz-keeper:keeper fuzz-triage:triage_main
+have_main    = $(wildcard orchestrator/$(lastword $(subst :, ,$(1))).c)
+PRESENT     := $(foreach p,$(PROGRAM_MAP),$(if $(call have_main,$(p)),$(p)))
+PROGRAMS    := $(foreach p,$(PRESENT),$(BUILD)/$(firstword $(subst :, ,$(p))))
+MAIN_OBJ    := $(foreach p,$(PRESENT),$(BUILD)/obj/orchestrator/$(lastword $(subst :, ,$(p))).o)
+PRELOAD     := $(if $(wildcard orchestrator/preload.c),$(BUILD)/fuzz-preload.so)
+
+# tests/unit/test_*.c are programs; the other files there are linked into each of them.
+UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_COMMON := $(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c)))
+UNITS       := $(UNIT_SRC:%.c=$(BUILD)/%)
+UNIT_OBJ    := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
+UNIT_COMMON_OBJ := $(UNIT_COMMON:%.c=$(BUILD)/obj/%.o)
+
+programs: $(LIB) $(PROGRAMS) $(PRELOAD)
+units: $(UNITS)
+
+# ---- Stamps: what was built with other flags, or from another list of files, is stale -----
+export FZ_STAMP_FLAGS = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LDLIBS)
+export FZ_STAMP_LIB   = $(LIB_OBJ)
+git_version := $(shell git describe --always --dirty --tags 2>/dev/null)
+export FZ_STAMP_GIT   = $(git_version)
+
+$(BUILD)/.stamp-%: FORCE
+	@mkdir -p $(@D)
+	@case '$*' in flags) now=$$FZ_STAMP_FLAGS ;; lib) now=$$FZ_STAMP_LIB ;; *) now=$$FZ_STAMP_GIT ;; esac; \
+	if [ ! -f $@ ] || [ "$$now" != "$$(cat $@)" ]; then printf '%s\n' "$$now" >$@; fi
+
+# ---- Rules --------------------------------------------------------------------------------
+$(BUILD)/obj/orchestrator/%.o: orchestrator/%.c $(BUILD)/.stamp-flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(dep_flags) $(banned) -fPIE $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/obj/orchestrator/base/version.o: $(BUILD)/.stamp-git
+$(BUILD)/obj/orchestrator/base/version.o: path_flags += -DFZ_GIT='"$(git_version)"'
+
+$(BUILD)/obj/tests/%.o: tests/%.c $(BUILD)/.stamp-flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(dep_flags) -fPIE -Itests/unit $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+$(LIB): $(LIB_OBJ) $(BUILD)/.stamp-lib
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $(LIB_OBJ)
+
+define program_rule
+$(BUILD)/$(1): $(BUILD)/obj/orchestrator/$(2).o $(LIB)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) -pie $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(ALL_LDLIBS)
+endef
+$(foreach p,$(PRESENT),$(eval $(call program_rule,$(firstword $(subst :, ,$(p))),$(lastword $(subst :, ,$(p))))))
+
+# Loaded into the program under test: no library, no sanitizer of ours.
+$(BUILD)/fuzz-preload.so: san_flags :=
+$(BUILD)/fuzz-preload.so: orchestrator/preload.c $(BUILD)/.stamp-flags
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -MMD -MP -MF $@.d $(banned) -fPIC -shared $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
+
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_COMMON_OBJ) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(test_libs) $(ALL_LDLIBS)
+
+.SECONDARY: $(UNIT_OBJ) $(UNIT_COMMON_OBJ) $(MAIN_OBJ)
+-include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(UNIT_COMMON_OBJ:.o=.d) \
+	$(addsuffix .d,$(PRELOAD))
+
+# ---- Checks -------------------------------------------------------------------------------
+run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
+
+check: all units
+	@$(run_tests) unit e2e replay
+
+check-unit: units
+	@$(run_tests) unit
+
+check-e2e: all
+	@$(run_tests) e2e
+
+check-san:
+	@$(MAKE) --no-print-directory SAN=$(or $(SAN),1) BUILD=build-san programs units
+	@BUILD=build-san STRICT=$(STRICT) sh tests/run unit
+
+golden: units
+	@GOLDEN_UPDATE=1 $(run_tests) unit
+
+lint:
+	@MAKE='$(MAKE)' sh tests/lint/run
+
+# ---- Install ------------------------------------------------------------------------------
+MAN1        := $(wildcard orchestrator/man/*.1)
+MAN5        := $(wildcard orchestrator/man/*.5)
+MAN8        := $(wildcard orchestrator/man/*.8)
+d           := $(DESTDIR)
+libexec_set := $(filter %/fuzz-keeper %/fuzz-triage,$(PROGRAMS)) $(PRELOAD)
+
+install: programs
+	$(INSTALL) -d '$(d)$(BINDIR)' '$(d)$(SBINDIR)' '$(d)$(LIBEXECDIR)' '$(d)$(MANDIR)/man1' \
+		'$(d)$(MANDIR)/man5' '$(d)$(MANDIR)/man8'
+	$(foreach p,$(filter %/fuzzctl,$(PROGRAMS)),$(INSTALL) -m 755 $(p) '$(d)$(BINDIR)/')
+	$(foreach p,$(filter %/fuzzd,$(PROGRAMS)),$(INSTALL) -m 755 $(p) '$(d)$(SBINDIR)/')
+	$(if $(strip $(libexec_set)),$(INSTALL) -m 755 $(libexec_set) '$(d)$(LIBEXECDIR)/')
+	$(if $(MAN1),$(INSTALL) -m 644 $(MAN1) '$(d)$(MANDIR)/man1/')
+	$(if $(MAN5),$(INSTALL) -m 644 $(MAN5) '$(d)$(MANDIR)/man5/')
+	$(if $(MAN8),$(INSTALL) -m 644 $(MAN8) '$(d)$(MANDIR)/man8/')
+
+uninstall:
+	rm -f '$(d)$(BINDIR)/fuzzctl' '$(d)$(SBINDIR)/fuzzd' '$(d)$(LIBEXECDIR)/fuzz-keeper' \
+		'$(d)$(LIBEXECDIR)/fuzz-triage' '$(d)$(LIBEXECDIR)/fuzz-preload.so'
+	rm -f $(foreach m,$(notdir $(MAN1)),'$(d)$(MANDIR)/man1/$(m)') \
+		$(foreach m,$(notdir $(MAN5)),'$(d)$(MANDIR)/man5/$(m)') \
+		$(foreach m,$(notdir $(MAN8)),'$(d)$(MANDIR)/man8/$(m)')
+	-rmdir '$(d)$(LIBEXECDIR)' 2>/dev/null
+
+clean:
+	rm -rf build build-san build-lint
+
+help:
+	@printf '%s\n' \
+	'make [all]      fuzzd, fuzzctl, fuzz-keeper, fuzz-triage and the harnesses, into build/' \
+	'make check      every test; ends with "N passed, N failed" (STRICT=1: a skip fails)' \
+	'make check-unit the cmocka programs only' \
+	'make check-e2e  the scripts with real afl-fuzz only' \
+	'make check-san  the unit programs under ASan and UBSan' \
+	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
+	'make golden     rewrite the golden files of the unit programs; review the diff' \
+	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
+	'make seeds      regenerate the committed seeds' \
+	'make demo       a campaign of about a minute, with live progress and a report' \
+	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR; uninstall removes it' \
+	'make clean      remove what was built' \
+	'' \
+	'WERROR=1 warnings are errors · SAN=1 sanitizers into build-san · V=1 shows commands' \
+	'NODEPS=1 does not ask contrib/install-deps'
+
+# ==== Harnesses: variants, plants, seeds, demo ============================================
+# build/harnesses/TARGET/{afl,cmplog,asan,replay,libfuzzer}, build/plants/PLANT/TARGET/VARIANT.
