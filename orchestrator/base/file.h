@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Whole files in and out. Reading is bounded and refuses anything that is not a regular file (-EINVAL), follows no
+ * symlink in the last place (-ELOOP), and never blocks on a fifo.
+ */
+
+/* Reads at most max_bytes; a larger file is -EFBIG. *ret_data is NUL-terminated (not counted), caller frees. 0 or -errno. */
+int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_data, size_t *ret_size);
+
+/* Same for files below /proc and /sys, whose size is not known before. */
+int file_read_proc(const char *path, size_t max_bytes, char **ret_data);
+
+/* Writes data to path.tmp-<pid>, fsyncs, renames over path, fsyncs the folder. On failure path is as it was and the temporary is gone. 0 or -errno. */
+int file_write_atomic(int dirfd, const char *path, const void *data, size_t size, mode_t mode);
+
+/* write(2) until all is out. 0 or -errno. */
+int file_write_all(int fd, const void *data, size_t size);
+
+/* fsync of the folder that holds path. 0 or -errno. */
+int file_sync_parent(int dirfd, const char *path);
+
+/* SHA-256 of a file's bytes as 64 hex digits; a file over max_bytes is -EFBIG. 0 or -errno. */
+int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65],
+                uint64_t *ret_size);
+
+/* SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree; n_files may be NULL. 0 or -errno. */
+int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files);
+
+#endif

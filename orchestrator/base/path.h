@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_PATH_H
+#define BASE_PATH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* True for one safe path component: 1..255 bytes, not "." or "..", no '/', no control byte. */
+bool path_component_ok(const char *s);
+
+/* True for a name that AFL++ takes for an instance and we take for campaigns and targets: 1..max of [A-Za-z0-9_-], not starting with '-'. */
+bool path_name_ok(const char *s, size_t max);
+
+/* dir/name, or name itself when it is absolute; "." components and doubled slashes are folded, ".." is kept. Caller frees. */
+char *path_resolve(const char *dir, const char *name);
+/* Formats "a/b/c"; caller frees. */
+char *path_join(const char *dir, const char *rest);
+/* The last component without a final extension: "/a/b.ini" -> "b". Caller frees. */
+char *path_stem(const char *path);
+/* The folder part, "." when none. Caller frees. */
+char *path_dirname(const char *path);
+
+/* Makes path and its missing parents with mode. An existing folder is fine; a symlink or file in the last place is -ENOTDIR. 0 or -errno. */
+int path_mkdirs(const char *path, mode_t mode);
+
+/* Removes a tree below (and with) path without following symlinks or crossing mounts. Missing is success. 0 or the first -errno. */
+int path_remove_tree(const char *path);
+
+/* Sum of st_blocks*512 of the tree in bytes; stops after max_files entries. -errno on failure. */
+long long path_tree_bytes(const char *path, long max_files);
+
+/*
+ * The state directory: arg (--state) if not NULL, else $FUZZ_STATE, else /var/lib/fuzzd for root, else
+ * $XDG_STATE_HOME/fuzzd or ~/.local/state/fuzzd. Always absolute. Caller frees; NULL only when there is no home (err is filled).
+ */
+char *path_state_dir(const char *arg, struct err *err);
+
+/* The folder of the running program (from /proc/self/exe). Caller frees; NULL on failure. */
+char *path_self_dir(void);
+/*
+ * Finds one of our own programs ("fuzzd", "fuzz-keeper", "fuzz-triage"): beside the running one (build folder), else
+ * in the installed places (SBINDIR, LIBEXECDIR, BINDIR as compiled in). Caller frees; NULL when nowhere.
+ */
+char *path_find_program(const char *name);
+
+#endif

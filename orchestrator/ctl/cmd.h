@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CTL_CMD_H
+#define CTL_CMD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "store/db.h"
+
+/* One verb a file (cmd_VERB.c) with one entry; cmd.c holds the table. Adding a verb is a file and a row. */
+struct cmd_env {
+    char *state_dir;
+    bool json, quiet, color;
+};
+struct cmd_entry {
+    const char *name;
+    const char *usage; /* "[NAME] [--json]" */
+    const char *help;  /* one line */
+    int (*exec)(struct cmd_env *env, int argc,
+                char **argv); /* argv[0] is the verb; returns an exit code */
+};
+extern const struct cmd_entry cmd_check, cmd_plan, cmd_start, cmd_run, cmd_status, cmd_stop,
+    cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify, cmd_bundle, cmd_version,
+    cmd_help;
+extern const struct cmd_entry *const cmd_table[]; /* NULL-terminated */
+
+/* Prints "fuzzctl VERB: text" to stderr and returns code. */
+int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The usage line and EXIT_USAGE. */
+int cmd_usage(const struct cmd_entry *e);
+/* Opens state.db read-only, or prints why not. NULL on failure with *ret_code. A missing one is *ret_code = EXIT_NO_CAMPAIGN. */
+struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code);
+/* Prints JSON as one document with a newline. */
+void cmd_print_json(const json_t *j);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FARM_STATS_H
+#define FARM_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What AFL++ tells of an instance: fuzzer_stats, StatsD datagrams, files. All three are hostile input: bounded, by key, unknown
+ * keys skipped, numbers checked. Source: AFL++ docs/afl-fuzz_approach.md, src/afl-fuzz-stats.c, src/afl-fuzz-statsd.c.
+ */
+struct stats {
+    bool have_stats, have_statsd;
+    int64_t start_time_s, last_update_s, run_time_s;
+    int64_t cycles_done, cycles_wo_finds, execs_done;
+    double execs_per_sec;
+    int64_t corpus_count, corpus_found, corpus_imported, corpus_variable;
+    int64_t pending_favs, pending_total, max_depth, cur_item;
+    double stability_pct, bitmap_cvg_pct;
+    int64_t saved_crashes, saved_hangs, total_crashes;
+    int64_t last_find_s, last_crash_s, last_hang_s; /* Unix seconds, 0 never */
+    int64_t edges_found, total_edges, exec_timeout_ms, slowest_exec_ms, peak_rss_mb;
+    char afl_version[32];
+};
+
+/* Fills *st from fuzzer_stats text. 0, or -EAGAIN when torn (no complete command_line line): *st untouched. */
+int stats_parse(const char *text, size_t size, struct stats *st);
+
+/*
+ * One StatsD datagram: "fuzzing.KEY:VALUE|g|#banner:NAME,afl_version:..." lines. name receives the banner (buffer of name_size).
+ * 0 when at least one known gauge was read, -EBADMSG otherwise. Only known gauges of *st are changed.
+ */
+int stats_parse_statsd(const char *data, size_t size, char *name, size_t name_size,
+                       struct stats *st);
+
+/* pending_favs wraps to 4294967292 in some versions: such values are 0. */
+int64_t stats_sane_count(int64_t v);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "plan/aflprobe.h"
+#include "plan/elfprobe.h"
+#include "spec/spec.h"
+
+/*
+ * Every instance of a run with the exact argv, environment, CPU and limits it will have. Pure: a plan depends on the spec, the
+ * probes' results, the host facts and the seed, and on nothing else. fuzzctl makes it, fuzzd runs it as it is, campaigns/NAME/RUN/plan.json keeps it.
+ */
+#define PLAN_VERSION 1
+#define PLAN_STATSD_PORT                                                                           \
+    "@STATSD_PORT@" /* in an instance's env; fuzzd puts its own port there when it starts the instance */
+
+struct plan_host {
+    const int *cpus; /* allowed CPUs */
+    int n_cpus;
+    const char
+        *run_dir; /* absolute, of this run; a print-only plan uses a made-up last part "RUN" */
+    const char *run_id;
+    bool core_pattern_pipe; /* /proc/sys/kernel/core_pattern starts with '|' */
+    const char *preload;    /* path of fuzz-preload.so or NULL */
+};
+
+enum plan_role { PLAN_MAIN, PLAN_SAN, PLAN_CMPLOG, PLAN_LAF, PLAN_MOPT, PLAN_OLD, PLAN_SCHED };
+
+struct plan_instance {
+    char *name;    /* "main", "san", "cmplog1"; AFL++'s -M/-S name */
+    char *full_id; /* campaign/target/instance */
+    enum plan_role role;
+    bool is_main;     /* -M */
+    int cpu;          /* wanted; another free one of the plan's is taken when it is held */
+    struct strv argv; /* argv[0] = path of afl-fuzz */
+    struct strv env;  /* complete environment, NAME=VALUE */
+    char *binary;     /* the target program it runs */
+    char *out_dir;    /* run_dir/out/<target>/<name> */
+    char *scratch_dir, *log_path, *run_path, *exit_path;
+    int64_t timeout_ms;   /* 0: AFL++ calibrates */
+    struct strv left_out; /* "-P explore: afl-fuzz 4.04c has no -P" */
+};
+
+/* One way to run an input for triage and replay. */
+struct plan_program {
+    char *path; /* NULL: none */
+    char *sha256, *build_id;
+    bool kit; /* built with our kit: takes --one FILE, --reach */
+    bool asan;
+};
+
+struct plan_target {
+    char *name;
+    char *sync_dir; /* run_dir/out/<target>, afl-fuzz's -o */
+    char *seeds, *dictionary;
+    char *seeds_sha256; /* tree hash at planning */
+    long n_seeds;
+    struct strv args, env; /* of the target, as in the spec */
+    struct plan_program harness, cmplog, sanitizer, replay, laf;
+    struct strv reach_required; /* ids, from the kit's replay; empty: not judged by it */
+    int64_t max_len, timeout_ms, hang_timeout_ms, init_timeout_ms;
+    struct spec_limits limits;
+    struct plan_instance *instances;
+    size_t n_instances;
+};
+
+struct plan {
+    char *campaign, *run_id, *run_dir, *root, *spec_path;
+    int64_t budget_ms, execs, plateau_ms;
+    uint64_t seed;
+    enum spec_stop_on stop_on;
+    int cores;
+    int *cpus; /* the CPUs it may use, cores of them or more */
+    int n_cpus;
+    struct spec_limits limits;
+    struct plan_target *targets;
+    size_t n_targets;
+    char *afl_path, *afl_version, *afl_sha256, *afl_showmap;
+    char *git_commit; /* of root, or NULL */
+    bool git_dirty;
+    struct strv warnings;
+    char hash[65]; /* SHA-256 of the canonical JSON without this field */
+};
+
+/*
+ * Checks the harnesses against the probe (refusing what this afl-fuzz cannot drive, with the reason, as a fault of the spec's line) and lays the
+ * plan out. Returns 0 with *ret, or -EINVAL with faults.
+ */
+int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct plan_host *host,
+               struct plan **ret, struct spec_faults *faults, struct err *err);
+void plan_free(struct plan *plan);
+json_t *plan_to_json(const struct plan *plan); /* new reference; canonical: sorted keys */
+/* From our own file or a client: bounded and checked (names, absolute paths below run_dir, version). */
+int plan_from_json(const json_t *j, struct plan **ret, struct err *err);
+/* For people: fuzzctl plan. */
+void plan_print(const struct plan *plan, FILE *out);
+const char *plan_role_name(enum plan_role role);
+/* First match or NULL. */
+const struct plan_target *plan_target_find(const struct plan *plan, const char *name);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SPEC_SPEC_H
+#define SPEC_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+/*
+ * A campaign spec, as text turned into values. Paths are absolute after spec_load. One table (spec_keys.c) names every key once:
+ * section, key, type, range, default, text for people; parser, defaults, check, --effective and the man page test use it.
+ */
+enum spec_stop_on { SPEC_STOP_NEVER, SPEC_STOP_FIRST };
+
+struct spec_limits {
+    int64_t memory_bytes;
+    int64_t pids;
+    int64_t cpu_pct;
+    int64_t timeout_ms;      /* 0: auto, afl-fuzz calibrates */
+    int64_t hang_timeout_ms; /* 0: auto, 2 x timeout, at least 1 s */
+    int64_t disk_bytes, disk_floor_bytes;
+    int64_t pressure_pct;
+    int64_t log_max_bytes;
+};
+
+struct spec_target {
+    char *name;
+    int line;                                                    /* of its section */
+    char *harness, *cmplog, *sanitizer, *replay, *laf, *mutator; /* absolute or NULL */
+    struct strv args, env;
+    char *seeds, *dictionary;  /* absolute; dictionary may be NULL */
+    struct strv watch;         /* absolute */
+    char *build;               /* command line for people and later gates, or NULL */
+    int64_t instances;         /* 0: cores / targets, at least 1 */
+    int64_t max_len;           /* bytes */
+    int64_t init_timeout_ms;   /* 0: AFL++'s own */
+    struct spec_limits limits; /* [limits] with the target's own values over it */
+    uint64_t set;              /* bit per key of the table that the file set in this section */
+};
+
+struct spec {
+    char *path, *root, *name;
+    int64_t budget_ms, execs, plateau_ms; /* 0: no such end (budget is always > 0) */
+    char *cores;                          /* as written: "2", "all-1" */
+    uint64_t seed;
+    bool has_seed;
+    enum spec_stop_on stop_on;
+    struct spec_limits limits;
+    struct spec_target *targets;
+    size_t n_targets;
+    char *text; /* the file as read, for the run's folder */
+    size_t text_size;
+};
+
+/* One fault: "file:line: [section] key: what is wrong and what is allowed". line 0 when it belongs to the whole file. */
+struct spec_fault {
+    int line;
+    char section[64], key[64];
+    char msg[512];
+    bool warning; /* told, but the spec is taken */
+};
+struct spec_faults {
+    struct spec_fault *v;
+    size_t n;
+};
+void spec_faults_clear(struct spec_faults *f);
+void spec_faults_add(struct spec_faults *f, int line, const char *section, const char *key,
+                     bool warning, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+size_t spec_faults_errors(const struct spec_faults *f); /* not counting warnings */
+/* One line per fault, sorted by line; path as given by the user. */
+void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out);
+
+/* Overrides from flags and environment, applied after the file (flag > FUZZ_RUNTIME_SECS etc. > spec). NULL fields: none. */
+struct spec_overrides {
+    const char *budget, *execs, *cores, *seed, *name;
+};
+
+/*
+ * Reads, parses, defaults and checks the values of path. Looks at the file system only for root, seeds and the presence and mode of named files
+ * (harness contents are plan/elfprobe's business). All faults are gathered in *faults (caller clears it).
+ * Returns 0 with *ret owned by the caller, -EINVAL with faults (or -errno with err when the file cannot be read).
+ */
+int spec_load(const char *path, const struct spec_overrides *ov, struct spec **ret,
+              struct spec_faults *faults, struct err *err);
+void spec_free(struct spec *spec);
+
+/* The line on which key of a section stands ("campaign", "limits", or a target's name), 0 when it is not set there. */
+int spec_line(const struct spec *spec, const char *section, const char *key);
+
+/* Every key with its value in force, as a spec that loads back to the same. */
+void spec_print_effective(const struct spec *spec, FILE *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_CGROUP_H
+#define SYS_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+/*
+ * One subtree per instance: PREFIX/CAMPAIGN/TARGET.INSTANCE/{keep,afl,t} below each hierarchy in use. Mechanisms sit behind an ops
+ * table: v1/hybrid (limits by v1 memory, pids, cpu; kill, freeze and populated by the v2 tree) and none (nothing;
+ * the keeper kills its descendants). The v2 back-end has the same table. Source: cgroup-v1/memory.rst, cgroup-v2.rst.
+ *
+ * Kill and freeze go to afl and t, never to the parent: a keeper in a killed group dies before its record is written.
+ * The cpu controller stops at the instance, as separate cpu groups for afl and t cost 6 % of executions.
+ */
+enum cgroup_leaf { CGROUP_KEEP, CGROUP_AFL, CGROUP_T };
+
+struct cgroup_limits {
+    int64_t memory_bytes;        /* of the instance, 0 none */
+    int64_t target_memory_bytes; /* of t, 0 none */
+    int64_t pids;                /* 0 none */
+    int cpu_pct;                 /* of one core, 0 none */
+    int cpu_weight_pct;          /* share of a core under contention, 0: default; used for triage */
+};
+
+struct cgroup_root; /* the host's mechanism and our prefix */
+struct cgroup;      /* one instance's subtree */
+
+/*
+ * Looks at the host once. fs is the mount point (normally "/sys/fs/cgroup"; a parameter so that tests can use a folder
+ * of their own); prefix is "fuzzd-<8 hex>" made by cgroup_prefix. force is NULL or a back-end's name ("v1", "none").
+ * Never fails for want of cgroups: then the back-end is none, with the reason in cgroup_root_why.
+ */
+struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force);
+void cgroup_root_free(struct cgroup_root *root);
+const char *cgroup_root_name(const struct cgroup_root *root); /* "v1", "none" */
+/* What does not hold with this back-end, in plain words, one a line; "" when all holds. */
+const char *cgroup_root_why(const struct cgroup_root *root);
+
+/* "fuzzd-" + 8 hex digits of the state folder's device and inode. buf >= 16. 0 or -errno. */
+int cgroup_prefix(const char *state_dir, char *buf, size_t size);
+
+/* Makes PREFIX/name (name like "camp/target.main") with keep, afl and t below and sets the limits. An existing empty one is taken over. */
+int cgroup_create(struct cgroup_root *root, const char *name, const struct cgroup_limits *lim,
+                  struct cgroup **ret, struct err *err);
+/* A handle to a subtree that exists already (adoption, clean-up); missing folders are fine. Never NULL. */
+struct cgroup *cgroup_attach(struct cgroup_root *root, const char *name);
+void cgroup_free(struct cgroup *cg); /* the handle only */
+
+/* The cgroup.procs files to write "0" to, to enter a leaf: absolute paths, one per hierarchy; empty for none. */
+void cgroup_procs_paths(const struct cgroup *cg, enum cgroup_leaf leaf, struct strv *ret);
+/* Folders of the subtree, for the record; deepest first. */
+void cgroup_paths(const struct cgroup *cg, struct strv *ret);
+
+int cgroup_kill(struct cgroup *cg,
+                enum cgroup_leaf leaf); /* SIGKILL to all in the leaf; 0, -errno */
+/* 1 when a live process is in the leaf, 0 when empty or gone, -errno. */
+int cgroup_populated(struct cgroup *cg, enum cgroup_leaf leaf);
+int cgroup_freeze(struct cgroup *cg, enum cgroup_leaf leaf,
+                  bool freeze); /* 0, -EOPNOTSUPP, -errno */
+/* Kills by the kernel for want of memory, summed over the leaves; >= 0, -errno. */
+int64_t cgroup_oom_kills(struct cgroup *cg);
+/* Kills what is left (keep too), waits up to timeout_ms for it to be empty, removes the folders. 0, -EBUSY. Blocking for at most timeout_ms. */
+int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms);
+/* Removes empty parents PREFIX/CAMPAIGN and PREFIX. Best effort. */
+void cgroup_prune(struct cgroup_root *root);
+
+/* Makes PREFIX/ctl (daemon) and moves the calling process into it, so that it no longer lives and dies with whoever started it. 0 or -errno. */
+int cgroup_enter_ctl(struct cgroup_root *root);
+
+#endif

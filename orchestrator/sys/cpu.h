@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_CPU_H
+#define SYS_CPU_H
+
+#include "base/err.h"
+
+#define CPU_MAX 1024
+
+/* CPUs this process may run on, ascending; returns the count (>= 1), at most max. */
+int cpu_allowed(int *ret_cpus, int max);
+
+/*
+ * Takes the first free of cpus[0..n) for one instance, over all daemons of this host: flock on /run/lock/fuzzd-cpuN
+ * (else $XDG_RUNTIME_DIR, else /tmp/fuzzd-UID). The lock lives as long as any copy of the returned fd; the keeper inherits it.
+ * Returns the fd and *ret_cpu, or -EBUSY (all taken), -errno.
+ */
+int cpu_take(const int *cpus, int n, int *ret_cpu);
+
+#endif

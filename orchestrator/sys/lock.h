@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_LOCK_H
+#define SYS_LOCK_H
+
+#include <stddef.h>
+
+/*
+ * flock on a file, with one line about the holder written into it. Takes path (made if missing, its folder must exist).
+ * Returns the fd (close to release), or -EWOULDBLOCK with the holder's line in holder (may be NULL), or -errno.
+ */
+int lock_take(const char *path, const char *line, char *holder, size_t holder_size);
+/* Who holds it: 1 and the line, 0 when free, -errno. Does not take it. */
+int lock_holder(const char *path, char *holder, size_t holder_size);
+
+#endif

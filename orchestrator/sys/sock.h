@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_SOCK_H
+#define SYS_SOCK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Unix stream socket dir/name, bound through /proc/self/fd so that a long path works; mode 0600, non-blocking, listening. fd or -errno. */
+int sock_listen(const char *dir, const char *name);
+/* Connects the same way. fd (blocking) or -errno (-ECONNREFUSED, -ENOENT: nobody there). */
+int sock_connect(const char *dir, const char *name);
+/* Uid and pid of the peer by SO_PEERCRED. 0 or -errno. */
+int sock_peer(int fd, uid_t *ret_uid, pid_t *ret_pid);
+/* UDP socket on 127.0.0.1; port 0 lets the kernel choose. fd (non-blocking) and *ret_port, or -errno. */
+int sock_udp_loopback(uint16_t port, uint16_t *ret_port);
+
+#endif
