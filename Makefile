@@ -40,7 +40,7 @@ all: programs
 # Asked before pkg-config is, so that a bare machine ends with the right flags. Targets
 # that compile nothing do not ask; NODEPS=1 turns the question off.
 goals       := $(or $(MAKECMDGOALS),all)
-dry_run     := $(findstring n,$(firstword -$(MAKEFLAGS)))
+dry_run     := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 ifneq ($(filter-out clean help uninstall,$(goals)),)
 ifeq ($(dry_run)$(NODEPS),)
 deps_group  := $(if $(filter lint,$(goals)),all,build)
