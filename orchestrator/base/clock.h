@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_now_ms(void);  /* CLOCK_BOOTTIME-free monotonic milliseconds; for durations */
+int64_t clock_now_ms(void);  /* CLOCK_MONOTONIC milliseconds; for durations */
 int64_t clock_wall_ms(void); /* Unix time in milliseconds; only for what is shown or stored */
 /* Unix milliseconds as "2026-11-29T15:21:39Z"; buf >= 24 bytes. Returns buf. 0 gives "". */
 char *clock_iso8601(char *buf, size_t size, int64_t wall_ms);

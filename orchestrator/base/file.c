@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole files in and out, and their hashes. Every read has a bound and opens without
+ * following a link or waiting for a fifo's writer; every write that must last is a
+ * temporary file, fsynced, renamed, and the folder fsynced after it.
+ */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define TREE_MAX_FILES 1000000
+#define TREE_MAX_DEPTH 64
+
+/* Opens a regular file for reading. Descriptor or -errno. */
+static int open_regular(int dirfd, const char *path, int flags, struct stat *ret_st)
+{
+    cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, ret_st) < 0)
+        return -errno;
+    if (!S_ISREG(ret_st->st_mode))
+        return -EINVAL;
+    return steal_fd(&fd);
+}
+
+/* Reads to the end. The buffer doubles from a first guess and never passes max_bytes + 1. */
+static int read_all(int fd, size_t guess, size_t max_bytes, char **ret_data, size_t *ret_size)
+{
+    size_t room = guess < max_bytes ? guess + 1 : max_bytes + 1, n = 0;
+    if (max_bytes >= SIZE_MAX / 4)
+        return -EFBIG;
+    cleanup_free char *data = malloc(room + 1);
+    if (data == NULL)
+        return -ENOMEM;
+    for (;;) {
+        ssize_t got = read(fd, data + n, room - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        n += (size_t)got;
+        if (n > max_bytes)
+            return -EFBIG;
+        if (n == room) {
+            room = 2 * room < max_bytes + 1 ? 2 * room : max_bytes + 1;
+            char *more = realloc(data, room + 1);
+            if (more == NULL)
+                return -ENOMEM;
+            data = more;
+        }
+    }
+    data[n] = '\0';
+    *ret_data = steal_ptr(&data);
+    if (ret_size != NULL)
+        *ret_size = n;
+    return 0;
+}
+
+static int read_path(int dirfd, const char *path, int flags, size_t max_bytes, char **ret_data,
+                     size_t *ret_size)
+{
+    struct stat st;
+    cleanup_close int fd = open_regular(dirfd, path, flags, &st);
+    if (fd < 0)
+        return fd;
+    if (st.st_size > 0 && (uint64_t)st.st_size > max_bytes)
+        return -EFBIG;
+    return read_all(fd, (size_t)st.st_size, max_bytes, ret_data, ret_size);
+}
+
+int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_data, size_t *ret_size)
+{
+    return read_path(dirfd, path, O_NOFOLLOW, max_bytes, ret_data, ret_size);
+}
+
+int file_read_follow(int dirfd, const char *path, size_t max_bytes, char **ret_data,
+                     size_t *ret_size)
+{
+    return read_path(dirfd, path, 0, max_bytes, ret_data, ret_size);
+}
+
+int file_read_proc(const char *path, size_t max_bytes, char **ret_data)
+{
+    struct stat st;
+    cleanup_close int fd = open_regular(AT_FDCWD, path, 0, &st);
+    return fd < 0 ? fd : read_all(fd, 1024, max_bytes, ret_data, NULL);
+}
+
+int file_write_all(int fd, const void *data, size_t size)
+{
+    const char *p = data;
+    while (size > 0) {
+        ssize_t n = write(fd, p, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_sync_parent(int dirfd, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *dir = slash == NULL   ? xstrdup(".")
+                             : slash == path ? xstrdup("/")
+                                             : xstrndup(path, (size_t)(slash - path));
+    cleanup_close int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+int file_write_atomic(int dirfd, const char *path, const void *data, size_t size, mode_t mode)
+{
+    cleanup_free char *tmp = xasprintf("%s.tmp-%ld", path, (long)getpid());
+    /* A temporary of that name was left by a dead process that had our pid. */
+    if (unlinkat(dirfd, tmp, 0) < 0 && errno != ENOENT)
+        return -errno;
+    int fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0)
+        return -errno;
+    int r = file_write_all(fd, data, size);
+    if (r == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
+        r = -errno;
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && renameat(dirfd, tmp, dirfd, path) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)unlinkat(dirfd, tmp, 0);
+        return r;
+    }
+    return file_sync_parent(dirfd, path);
+}
+
+static void digest_hex(SHA2_CTX *ctx, char ret_hex[65])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256Final(digest, ctx);
+    for (size_t i = 0; i < sizeof(digest); i++)
+        (void)snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65],
+                uint64_t *ret_size)
+{
+    struct stat st;
+    cleanup_close int fd = open_regular(dirfd, path, O_NOFOLLOW, &st);
+    if (fd < 0)
+        return fd;
+    enum { CHUNK = 1 << 16 };
+    cleanup_free unsigned char *buf = xmalloc(CHUNK);
+    uint64_t total = 0;
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    for (;;) {
+        ssize_t n = read(fd, buf, CHUNK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        total += (uint64_t)n;
+        if (total > max_bytes)
+            return -EFBIG;
+        SHA256Update(&ctx, buf, (size_t)n);
+    }
+    digest_hex(&ctx, ret_hex);
+    if (ret_size != NULL)
+        *ret_size = total;
+    return 0;
+}
+
+/* Adds "prefix/name" of each regular file below fd. Takes ownership of fd. 0 or -errno. */
+static int list_tree(int fd, const char *prefix, int depth, struct strv *files)
+{
+    cleanup_dir DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    for (;;) {
+        errno = 0;
+        const struct dirent *de = readdir(dir);
+        if (de == NULL)
+            return -errno;
+        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+            continue;
+        struct stat st;
+        if (fstatat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT)
+                continue;
+            return -errno;
+        }
+        cleanup_free char *name =
+            *prefix != '\0' ? xasprintf("%s/%s", prefix, de->d_name) : xstrdup(de->d_name);
+        if (S_ISREG(st.st_mode)) {
+            if (files->n >= TREE_MAX_FILES)
+                return -EFBIG;
+            strv_take(files, steal_ptr(&name));
+        } else if (S_ISDIR(st.st_mode)) {
+            if (depth >= TREE_MAX_DEPTH)
+                return -ELOOP;
+            int sub =
+                openat(dirfd(dir), de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            int r = sub < 0 ? -errno : list_tree(sub, name, depth + 1, files);
+            if (r < 0)
+                return r;
+        }
+    }
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files)
+{
+    cleanup_close int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return -errno;
+    int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    struct strv files = {0};
+    int r = list_tree(fd, "", 0, &files);
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    if (r == 0 && files.n > 0)
+        qsort(files.v, files.n, sizeof(*files.v), compare_names);
+    for (size_t i = 0; r == 0 && i < files.n; i++) {
+        char hex[65];
+        r = file_sha256(top, files.v[i], UINT64_MAX, hex, NULL);
+        SHA256Update(&ctx, (const uint8_t *)files.v[i], strlen(files.v[i]) + 1);
+        SHA256Update(&ctx, (const uint8_t *)hex, 64);
+    }
+    if (r == 0) {
+        digest_hex(&ctx, ret_hex);
+        if (ret_n_files != NULL)
+            *ret_n_files = (long)files.n;
+    }
+    strv_clear(&files);
+    return r;
+}
