@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which cores there are, and who owns one. A core is owned by a lock on a file all daemons of the
+ * host agree on, whoever runs them; the lock travels with the descriptor into the keeper and ends
+ * with the last copy, so a killed daemon frees nothing that is still in use.
+ */
+#include "sys/cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define SHARED_LOCK_DIR "/run/lock"
+
+int cpu_allowed(int *ret_cpus, int max)
+{
+    cpu_set_t *set = CPU_ALLOC(CPU_MAX);
+    size_t size = CPU_ALLOC_SIZE(CPU_MAX);
+    int n = 0, cpu;
+
+    if (set != NULL) {
+        CPU_ZERO_S(size, set);
+        if (sched_getaffinity(0, size, set) == 0) {
+            for (cpu = 0; cpu < CPU_MAX && n < max; cpu++)
+                if (CPU_ISSET_S((size_t)cpu, size, set))
+                    ret_cpus[n++] = cpu;
+        }
+        CPU_FREE(set);
+    }
+    if (n == 0 && max > 0)
+        ret_cpus[n++] = 0;
+    return n;
+}
+
+/* The folder of a user without /run/lock: own, or made now; never somebody else's. */
+static int private_dir(void)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    cleanup_close int fd = -1;
+    struct stat st;
+    char path[64];
+
+    if (runtime != NULL && runtime[0] == '/') {
+        fd = open(runtime, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 && faccessat(fd, ".", W_OK, 0) == 0)
+            return steal_fd(&fd);
+        cleanup_close_fn(&fd);
+        fd = -1;
+    }
+    (void)snprintf(path, sizeof(path), "/tmp/fuzzd-%u", (unsigned)geteuid());
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+        return -EPERM;
+    return steal_fd(&fd);
+}
+
+static int lock_dir_open(void)
+{
+    int fd = open(SHARED_LOCK_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0 && faccessat(fd, ".", W_OK, 0) == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return private_dir();
+}
+
+/*
+ * Read-only is enough for flock, and works on a file of another user. O_CREAT only when it is not
+ * there: with fs.protected_regular an O_CREAT of another user's file in a sticky folder is refused.
+ */
+static int lock_file_open(int dirfd, int cpu)
+{
+    char name[32];
+    int tries, fd;
+
+    (void)snprintf(name, sizeof(name), "fuzzd-cpu%d", cpu);
+    for (tries = 0; tries < 3; tries++) {
+        fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0 || errno != ENOENT)
+            return fd >= 0 ? fd : -errno;
+        fd = openat(dirfd, name, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0) {
+            (void)fchmod(fd, 0644);
+            return fd;
+        }
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EAGAIN;
+}
+
+int cpu_take(const int *cpus, int n, int *ret_cpu)
+{
+    cleanup_close int dirfd = lock_dir_open();
+    int i, rc = -EBUSY;
+
+    if (dirfd < 0)
+        return dirfd;
+    for (i = 0; i < n; i++) {
+        int fd = lock_file_open(dirfd, cpus[i]);
+
+        if (fd < 0) {
+            rc = fd;
+            continue;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            *ret_cpu = cpus[i];
+            return fd;
+        }
+        (void)close(fd);
+    }
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_PROC_CHILD_H
+#define SYS_PROC_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/alloc.h"
+
+/* What a child does between fork and exec; shared by proc_start and proc_run. All pointers are borrowed for the call. */
+struct proc_child {
+    const struct strv *argv;
+    const struct strv *env; /* NULL: inherit */
+    const char *cwd;        /* NULL: keep */
+    int std_fd[3];          /* -1: /dev/null */
+    const int *keep_fds;    /* seen as 3, 4, ... */
+    int keep_count;
+    const int *procs_fds; /* cgroup.procs files to enter */
+    int procs_count;
+    bool new_session; /* setsid; else a process group of its own */
+    int pdeathsig;    /* 0 none */
+    int64_t cpu_limit_s, as_limit_bytes, fsize_limit_bytes;
+};
+
+/*
+ * Forks and execs. The pid (> 0) once the program runs, or the -errno of whatever failed in the child, which is then
+ * reaped and named in *ret_step (a static string; may be NULL). Blocks until the exec has happened.
+ */
+pid_t proc_child_start(const struct proc_child *pc, const char **ret_step);
+
+/* SIGKILL to the descendants of pid that can be found now, whatever their session. Best effort; pid itself is left alone. */
+void proc_child_kill_tree(pid_t pid);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a short helper to its end, or to the end of its time, with both streams captured up to a
+ * bound. Output past the bound is read and dropped, so that the helper never blocks on us, and a
+ * grandchild that keeps the pipes open does not keep us waiting once the helper itself is done.
+ */
+#include "sys/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sys/proc_child.h"
+
+#define READ_CHUNK (64 * 1024)
+
+struct capture {
+    int fd; /* -1: ended */
+    char *data;
+    size_t len, cap, max;
+};
+
+static int capture_append(struct capture *c, const char *data, size_t n)
+{
+    size_t room = c->max - c->len;
+
+    if (n > room)
+        n = room;
+    if (c->len + n + 1 > c->cap) {
+        size_t cap = c->cap > 0 ? c->cap : 512;
+        char *p;
+
+        while (cap < c->len + n + 1)
+            cap *= 2;
+        p = realloc(c->data, cap);
+        if (p == NULL)
+            return -ENOMEM;
+        c->data = p;
+        c->cap = cap;
+    }
+    memcpy(c->data + c->len, data, n);
+    c->len += n;
+    c->data[c->len] = '\0';
+    return 0;
+}
+
+/* Reads what is there; rounds bounds a program that writes faster than we drop. */
+static int capture_read(struct capture *c, int rounds)
+{
+    static char buf[READ_CHUNK];
+
+    while (c->fd >= 0 && rounds-- > 0) {
+        ssize_t n = read(c->fd, buf, sizeof(buf));
+        int rc;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n <= 0) {
+            (void)close(steal_fd(&c->fd));
+            return 0;
+        }
+        rc = capture_append(c, buf, (size_t)n);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* 0 when the program has ended, -ETIME at the deadline, else -errno. */
+static int wait_end(struct capture *cap, int pidfd, int64_t deadline_ms)
+{
+    for (;;) {
+        struct pollfd p[3] = {{.fd = pidfd, .events = POLLIN},
+                              {.fd = cap[0].fd, .events = POLLIN},
+                              {.fd = cap[1].fd, .events = POLLIN}};
+        int64_t left_ms = deadline_ms - clock_now_ms();
+        int i, rc;
+
+        if (left_ms <= 0)
+            return -ETIME;
+        if (poll(p, 3, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) < 0) {
+            if (errno == EINTR)
+                continue;
+            return -errno;
+        }
+        for (i = 0; i < 2; i++) {
+            if (p[i + 1].revents != 0 && (rc = capture_read(&cap[i], 4)) < 0)
+                return rc;
+        }
+        if (p[0].revents != 0) {
+            for (i = 0; i < 2; i++)
+                if ((rc = capture_read(&cap[i], 64)) < 0)
+                    return rc;
+            return 0;
+        }
+    }
+}
+
+static int pipe_make(int *ret_read, int *ret_write)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    *ret_read = fds[0];
+    *ret_write = fds[1];
+    return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static void result_fill(struct proc_result *ret, int status, bool timed_out, int64_t wall_ms,
+                        const struct rusage *ru, struct capture *cap)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->status = status;
+    ret->timed_out = timed_out;
+    ret->wall_ms = wall_ms;
+    ret->cpu_ms = (int64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000 +
+                  (ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) / 1000;
+    ret->max_rss_bytes = (int64_t)ru->ru_maxrss * 1024;
+    ret->out_len = cap[0].len;
+    ret->err_len = cap[1].len;
+    ret->out = steal_ptr(&cap[0].data);
+    ret->err = steal_ptr(&cap[1].data);
+}
+
+static int run_in(const struct proc_spec *ps, struct capture *cap, const struct proc_child *pc,
+                  int write_fds[2], struct proc_result *ret, struct err *err)
+{
+    cleanup_close int pidfd = -1;
+    const char *step = "fork";
+    int64_t start_ms = clock_now_ms();
+    struct rusage ru = {0};
+    int status = 0, rc, i;
+    pid_t pid;
+
+    pid = proc_child_start(pc, &step);
+    if (pid < 0)
+        return err_sys(err, pid, "%s: %s", ps->argv->v[0], step);
+    for (i = 0; i < 2; i++)
+        (void)close(steal_fd(&write_fds[i]));
+    pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    rc = pidfd < 0 ? -errno : wait_end(cap, pidfd, start_ms + ps->timeout_ms);
+    if (rc < 0)
+        proc_child_kill_tree(pid);
+    /* The program is not reaped yet, so its pid and with it the group's id are still ours. */
+    (void)kill(-pid, SIGKILL);
+    while (wait4(pid, &status, 0, &ru) < 0)
+        if (errno != EINTR)
+            return err_sys(err, -errno, "%s: wait", ps->argv->v[0]);
+    for (i = 0; i < 2 && rc == -ETIME; i++)
+        (void)capture_read(&cap[i], 64);
+    if (rc < 0 && rc != -ETIME)
+        return err_sys(err, rc, "%s: reading its output", ps->argv->v[0]);
+    for (i = 0; i < 2; i++)
+        if (cap[i].data == NULL && capture_append(&cap[i], "", 0) < 0)
+            return err_sys(err, -ENOMEM, "%s", ps->argv->v[0]);
+    result_fill(ret, status, rc == -ETIME, clock_now_ms() - start_ms, &ru, cap);
+    return 0;
+}
+
+int proc_run(const struct proc_spec *ps, struct proc_result *ret, struct err *err)
+{
+    struct capture cap[2] = {{.fd = -1, .max = ps->max_out}, {.fd = -1, .max = ps->max_out}};
+    cleanup_close int in_fd = -1;
+    int write_fds[2] = {-1, -1};
+    struct proc_child pc = {
+        .argv = ps->argv,
+        .env = ps->env,
+        .cwd = ps->cwd,
+        .procs_fds = ps->cgroup_procs_fd,
+        .procs_count = ps->cgroup_procs_count,
+        .cpu_limit_s = ps->cpu_limit_s,
+        .as_limit_bytes = ps->as_limit_bytes,
+        .fsize_limit_bytes = ps->fsize_limit_bytes,
+    };
+    int rc, i;
+
+    if (ps->argv == NULL || ps->argv->n == 0 || ps->timeout_ms <= 0)
+        return err_set(err, -EINVAL, "no program or no time to run it");
+    in_fd = open(ps->stdin_path != NULL ? ps->stdin_path : "/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in_fd < 0)
+        return err_sys(err, -errno, "%s", ps->stdin_path);
+    rc = pipe_make(&cap[0].fd, &write_fds[0]);
+    if (rc == 0)
+        rc = pipe_make(&cap[1].fd, &write_fds[1]);
+    if (rc == 0) {
+        pc.std_fd[0] = in_fd;
+        pc.std_fd[1] = write_fds[0];
+        pc.std_fd[2] = write_fds[1];
+        rc = run_in(ps, cap, &pc, write_fds, ret, err);
+    } else {
+        (void)err_sys(err, rc, "pipe");
+    }
+    for (i = 0; i < 2; i++) {
+        cleanup_close_fn(&cap[i].fd);
+        cleanup_close_fn(&write_fds[i]);
+        free(cap[i].data);
+    }
+    return rc;
+}
+
+void proc_result_clear(struct proc_result *r)
+{
+    free(r->out);
+    free(r->err);
+    memset(r, 0, sizeof(*r));
+}
+
+int proc_start(const struct proc_spawn *ps, pid_t *ret_pid, int *ret_pidfd)
+{
+    struct proc_child pc = {
+        .argv = ps->argv,
+        .env = ps->env,
+        .cwd = ps->cwd,
+        .std_fd = {ps->stdin_fd, ps->stdout_fd, ps->stderr_fd},
+        .keep_fds = ps->keep_fd,
+        .procs_fds = ps->cgroup_procs_fd,
+        .procs_count = ps->cgroup_procs_count,
+        .new_session = ps->new_session,
+        .pdeathsig = ps->pdeathsig,
+    };
+    int pidfd, rc;
+    pid_t pid;
+
+    while (pc.keep_count < 3 && ps->keep_fd[pc.keep_count] >= 0)
+        pc.keep_count++;
+    pid = proc_child_start(&pc, NULL);
+    if (pid < 0)
+        return pid;
+    /* Not reaped by anybody but the caller, so the pid is still this child's. */
+    pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    if (pidfd < 0) {
+        rc = -errno;
+        (void)kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        return rc;
+    }
+    *ret_pid = pid;
+    *ret_pidfd = pidfd;
+    return 0;
+}
