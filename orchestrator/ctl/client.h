@@ -11,11 +11,21 @@
 /* fuzzctl's side of the socket. Blocking. */
 struct client;
 
-/* Connects to STATE's fuzzd. start: starts fuzzd when none answers and waits until it is ready (its words on failure). -ENOENT / -ECONNREFUSED when none and not start. */
+/*
+ * Connects to STATE's fuzzd. start: starts fuzzd when none answers and waits until it is ready (its words on failure).
+ * -ENOENT or -ECONNREFUSED when there is none and start is false.
+ */
 int client_open(const char *state_dir, bool start, struct client **ret, struct err *err);
 void client_close(struct client *c);
-/* Sends a request (verb and members of args, borrowed, may be NULL) and waits for its answer at most timeout_ms (-1: for ever). 0 with *ret (new reference, "ok" may be false), -ETIMEDOUT, -errno. */
+
+/*
+ * Sends a request (verb, and the members of args; borrowed, may be NULL) and waits for its answer at most timeout_ms
+ * (-1: for ever). 0 with *ret (new reference, its "ok" may be false), -ETIMEDOUT, -EINTR (a signal came; err untouched),
+ * -errno.
+ */
 int client_call(struct client *c, const char *verb, const json_t *args, int64_t timeout_ms,
                 json_t **ret, struct err *err);
+/* Goes on waiting for the answer of the last client_call, which gave -EINTR or -ETIMEDOUT. */
+int client_call_again(struct client *c, int64_t timeout_ms, json_t **ret, struct err *err);
 
 #endif
