@@ -4,8 +4,10 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/err.h"
+#include "ctl/client.h"
 #include "store/db.h"
 
 /* One verb a file (cmd_VERB.c) with one entry; cmd.c holds the table. Adding a verb is a file and a row. */
@@ -32,6 +34,21 @@ int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)
 int cmd_usage(const struct cmd_entry *e);
 /* Opens state.db read-only, or prints why not. NULL on failure with *ret_code. A missing one is *ret_code = EXIT_NO_CAMPAIGN. */
 struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code);
+/*
+ * A connection when there is something to talk about: to the running daemon, or to one started now because the index holds unfinished
+ * runs (which it adopts). 0 with *ret NULL when neither; else an exit code, the reason printed.
+ */
+int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret);
+/* What a refusal ("ok" false) says: prints it and returns its exit code; EXIT_DONE for an answer that is ok. */
+int cmd_answer(const struct cmd_entry *e, const json_t *answer);
+/* The document of "status --json", live campaigns from the daemon (c may be NULL), the newest run of the others from the index. name NULL: all. New reference. */
+json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client *c,
+                       const char *name, int *ret_code);
+/* One campaign of that document for a terminal. */
+void cmd_status_print(const json_t *campaign, bool instances, FILE *out);
+/* Plans FILE and starts it, see cmd_start.c. Exit code; *ret_c stays connected, *ret_name and *ret_run are the caller's. */
+int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int argc, char **argv,
+                   struct client **ret_c, char **ret_name, char **ret_run);
 /* Prints JSON as one document with a newline. */
 void cmd_print_json(const json_t *j);
 

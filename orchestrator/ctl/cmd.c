@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verb table and what verbs share. A verb is one file with one struct cmd_entry; its row here is all that makes it known to
+ * fuzzctl, to its help and to completion.
+ */
+#include "ctl/cmd.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/exitcode.h"
+#include "base/parse.h"
+#include "store/runs.h"
+
+const struct cmd_entry *const cmd_table[] = {
+    &cmd_run,  &cmd_start,     &cmd_stop,   &cmd_status, &cmd_wait,   &cmd_list,
+    &cmd_logs, &cmd_artifacts, &cmd_report, &cmd_bundle, &cmd_verify, &cmd_check,
+    &cmd_plan, &cmd_version,   &cmd_help,   NULL,
+};
+
+int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)
+{
+    va_list ap;
+    char *text = NULL;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    size_t size = text == NULL ? 1 : 4 * strlen(text) + 1;
+    cleanup_free char *safe = xmalloc(size);
+    safe[0] = '\0';
+    if (text != NULL)
+        text_printable(safe, size, text);
+    free(text);
+    fprintf(stderr, "fuzzctl %s: %s\n", e->name, safe);
+    return code;
+}
+
+int cmd_usage(const struct cmd_entry *e)
+{
+    fprintf(stderr, "usage: fuzzctl %s%s%s\n", e->name, e->usage[0] == '\0' ? "" : " ", e->usage);
+    return EXIT_USAGE;
+}
+
+struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code)
+{
+    struct db *db = NULL;
+    struct err err = {0};
+    int rc = db_open(env->state_dir, false, &db, &err);
+
+    if (rc == 0)
+        return db;
+    if (rc == -ENOENT)
+        *ret_code = cmd_fail(e, EXIT_NO_CAMPAIGN, "no campaign has ever run in %s", env->state_dir);
+    else
+        *ret_code = cmd_fail(e, EXIT_ERROR, "%s", err.msg);
+    return NULL;
+}
+
+static bool unfinished_runs(const struct cmd_env *env)
+{
+    struct db *db = NULL;
+    struct run_row *rows = NULL;
+    size_t n = 0;
+    struct err err = {0};
+
+    if (db_open(env->state_dir, false, &db, &err) < 0)
+        return false;
+    (void)runs_list(db, true, &rows, &n, &err);
+    for (size_t i = 0; i < n; i++)
+        run_row_clear(&rows[i]);
+    free(rows);
+    db_close(db);
+    return n > 0;
+}
+
+int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret)
+{
+    struct err err = {0};
+    int rc = client_open(env->state_dir, false, ret, &err);
+
+    *ret = rc == 0 ? *ret : NULL;
+    if (rc == 0)
+        return EXIT_DONE;
+    if (rc != -ENOENT && rc != -ECONNREFUSED)
+        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
+    if (!unfinished_runs(env))
+        return EXIT_DONE;
+    rc = client_open(env->state_dir, true, ret, &err);
+    if (rc < 0) {
+        *ret = NULL;
+        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
+    }
+    return EXIT_DONE;
+}
+
+int cmd_answer(const struct cmd_entry *e, const json_t *answer)
+{
+    if (json_is_true(json_object_get(answer, "ok")))
+        return EXIT_DONE;
+    const char *text = json_string_value(json_object_get(answer, "error"));
+    json_int_t code = json_integer_value(json_object_get(answer, "exit"));
+    return cmd_fail(e, code > 0 && code < 256 ? (int)code : EXIT_ERROR, "%s",
+                    text != NULL ? text : "fuzzd refused without a reason");
+}
+
+void cmd_print_json(const json_t *j)
+{
+    (void)json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    putchar('\n');
+}

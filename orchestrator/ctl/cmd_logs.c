@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzzctl logs: the last lines of what the instances of the newest run said, control bytes shown and never sent to the terminal. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/exitcode.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/path.h"
+#include "ctl/cmd.h"
+#include "store/runs.h"
+
+#define LOG_READ_MAX  (64u << 20)
+#define LINES_DEFAULT 20
+
+/* Colour sequences and cursor moves of afl-fuzz are dropped, other control bytes shown as \xNN. */
+static void line_print(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char b = (unsigned char)line[i];
+
+        if (b == 0x1b && i + 1 < len && line[i + 1] == '[') {
+            i += 2;
+            while (i < len && (unsigned char)line[i] < 0x40)
+                i++;
+        } else if (b == '\t' || (b >= 0x20 && b != 0x7f)) {
+            putchar(b);
+        } else if (b != '\r') {
+            printf("\\x%02x", b);
+        }
+    }
+    putchar('\n');
+}
+
+static void tail_print(const char *text, size_t size, uint64_t n_lines)
+{
+    const char *start = text + size;
+    uint64_t lines = 0;
+
+    if (size > 0 && start[-1] == '\n')
+        start--;
+    const char *end = start;
+    while (start > text) {
+        if (start[-1] == '\n' && ++lines == n_lines)
+            break;
+        start--;
+    }
+    while (start < end) {
+        const char *nl = memchr(start, '\n', (size_t)(end - start));
+        const char *stop = nl != NULL ? nl : end;
+
+        line_print(start, (size_t)(stop - start));
+        start = stop + 1;
+    }
+}
+
+/* "main" and "chunk_frame/main" and "chunk_frame.main" all name the log chunk_frame.main.log. */
+static bool log_wanted(const char *file, const char *instance)
+{
+    size_t len = strlen(file);
+
+    if (len < 5 || strcmp(file + len - 4, ".log") != 0)
+        return false;
+    if (instance == NULL)
+        return true;
+    cleanup_free char *stem = xstrndup(file, len - 4);
+    cleanup_free char *want = xstrdup(instance);
+    for (char *p = want; *p != '\0'; p++) {
+        if (*p == '/')
+            *p = '.';
+    }
+    const char *dot = strrchr(stem, '.');
+    return strcmp(stem, want) == 0 || (dot != NULL && strcmp(dot + 1, want) == 0);
+}
+
+static int log_filter_any(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+static int logs_print(const char *run_dir, const char *instance, uint64_t n_lines)
+{
+    cleanup_free char *dir = path_join(run_dir, "log");
+    struct dirent **names = NULL;
+    int n = scandir(dir, &names, log_filter_any, alphasort);
+    int shown = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (log_wanted(names[i]->d_name, instance)) {
+            cleanup_free char *path = path_join(dir, names[i]->d_name);
+            cleanup_free char *text = NULL;
+            size_t size = 0;
+            int rc = file_read(AT_FDCWD, path, LOG_READ_MAX, &text, &size);
+
+            printf("%s==> %s <==\n", shown++ > 0 ? "\n" : "", names[i]->d_name);
+            if (rc == 0)
+                tail_print(text, size, n_lines);
+            else
+                printf("(%s)\n", strerror(-rc));
+        }
+        free(names[i]);
+    }
+    free(names);
+    return shown;
+}
+
+static int logs_exec(struct cmd_env *env, int argc, char **argv)
+{
+    uint64_t n_lines = LINES_DEFAULT;
+    int opt;
+
+    optind = 1;
+    while ((opt = getopt(argc, argv, "n:")) != -1) {
+        if (opt != 'n')
+            return cmd_usage(&cmd_logs);
+        if (parse_u64(optarg, 1000000, &n_lines) < 0 || n_lines == 0)
+            return cmd_fail(&cmd_logs, EXIT_USAGE,
+                            "-n: \"%s\" is not a number of lines; allowed: 1 to 1000000", optarg);
+    }
+    if (argc - optind < 1 || argc - optind > 2)
+        return cmd_usage(&cmd_logs);
+    const char *name = argv[optind];
+    const char *instance = argv[optind + 1];
+
+    int code = EXIT_DONE;
+    struct db *db = cmd_open_db(&cmd_logs, env, &code);
+    if (db == NULL)
+        return code;
+    struct run_row row = {0};
+    struct err err = {0};
+    int rc = runs_get(db, name, NULL, &row, &err);
+    db_close(db);
+    if (rc == -ENOENT)
+        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
+    if (rc < 0)
+        return cmd_fail(&cmd_logs, EXIT_ERROR, "%s", err.msg);
+    int shown = logs_print(row.dir, instance, n_lines);
+    run_row_clear(&row);
+    if (shown == 0 && instance != NULL)
+        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN, "no instance named %s in the newest run of %s",
+                        instance, name);
+    if (shown == 0)
+        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN,
+                        "no instance of the newest run of %s has a log", name);
+    return EXIT_DONE;
+}
+
+const struct cmd_entry cmd_logs = {
+    .name = "logs",
+    .usage = "NAME [INSTANCE] [-n LINES]",
+    .help = "the last lines of what the instances said",
+    .exec = logs_exec,
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzzctl status: what runs, and how the newest run of each other campaign ended. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exitcode.h"
+#include "base/parse.h"
+#include "ctl/cmd.h"
+
+static json_int_t number(const json_t *j, const char *key)
+{
+    return (json_int_t)json_number_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+    const char *s = json_string_value(json_object_get(j, key));
+
+    return s != NULL ? s : "";
+}
+
+static void instance_print(const json_t *in, FILE *out)
+{
+    char execs[32], rate[32];
+    char name[64], reason[256];
+
+    text_printable(name, sizeof name, text(in, "name"));
+    fprintf(
+        out, "    %-22s %-11s %8s %9s/s", name, text(in, "state"),
+        format_count(execs, sizeof execs, (double)number(in, "execs_done")),
+        format_count(rate, sizeof rate, json_number_value(json_object_get(in, "execs_per_sec"))));
+    if (number(in, "pid") > 0)
+        fprintf(out, "  cpu %lld  pid %lld", number(in, "cpu"), number(in, "pid"));
+    if (number(in, "restarts") > 0)
+        fprintf(out, "  restarts %lld", number(in, "restarts"));
+    if (text(in, "reason")[0] != '\0')
+        fprintf(out, "\n      %s", text_printable(reason, sizeof reason, text(in, "reason")));
+    fputc('\n', out);
+}
+
+static void target_print(const json_t *t, bool instances, FILE *out)
+{
+    char execs[32], rate[32], name[64];
+    const char *state = text(t, "end_reason")[0] != '\0' ? text(t, "end_reason") : text(t, "state");
+
+    text_printable(name, sizeof name, text(t, "name"));
+    fprintf(out, "  %-24s %-11s %8s %9s/s %7lld %6lld %4lld %8lld %8lld\n", name, state,
+            format_count(execs, sizeof execs, (double)number(t, "execs_done")),
+            format_count(rate, sizeof rate, json_number_value(json_object_get(t, "execs_per_sec"))),
+            number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
+            number(t, "timeouts"), number(t, "buckets"));
+    size_t i;
+    const json_t *in;
+    json_array_foreach (json_object_get(t, "instances"), i, in) {
+        if (instances)
+            instance_print(in, out);
+    }
+}
+
+void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
+{
+    char elapsed[32], budget[32];
+    const char *verdict = text(campaign, "verdict");
+
+    fprintf(out, "%s  %s  %s of %s  run %s\n", text(campaign, "name"),
+            verdict[0] != '\0' ? verdict : text(campaign, "state"),
+            format_duration(elapsed, sizeof elapsed, number(campaign, "elapsed_s") * 1000),
+            format_duration(budget, sizeof budget, number(campaign, "budget_s") * 1000),
+            text(campaign, "run"));
+    fprintf(out, "  %-24s %-11s %8s %11s %7s %6s %4s %8s %8s\n", "TARGET", "STATE", "EXECS", "RATE",
+            "EDGES", "CRASH", "OOM", "TIMEOUT", "BUCKETS");
+    size_t i;
+    const json_t *t;
+    json_array_foreach (json_object_get(campaign, "targets"), i, t)
+        target_print(t, instances, out);
+    const json_t *why;
+    json_array_foreach (json_object_get(json_object_get(campaign, "isolation"), "why"), i, why) {
+        if (json_is_string(why))
+            fprintf(out, "  isolation: %s\n", json_string_value(why));
+    }
+}
+
+static int status_exec(struct cmd_env *env, int argc, char **argv)
+{
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
+        return cmd_usage(&cmd_status);
+    struct client *c = NULL;
+    int code = cmd_live(&cmd_status, env, &c);
+    if (code != EXIT_DONE)
+        return code;
+    json_t *doc = cmd_status_doc(&cmd_status, env, c, argv[1], &code);
+    client_close(c);
+    if (doc == NULL)
+        return code;
+    if (env->json) {
+        cmd_print_json(doc);
+        json_decref(doc);
+        return EXIT_DONE;
+    }
+    size_t i;
+    const json_t *campaign;
+    const json_t *campaigns = json_object_get(doc, "campaigns");
+    json_array_foreach (campaigns, i, campaign) {
+        if (i > 0)
+            putchar('\n');
+        cmd_status_print(campaign, true, stdout);
+    }
+    if (json_array_size(campaigns) == 0)
+        puts("nothing is running, and nothing has run");
+    json_decref(doc);
+    return EXIT_DONE;
+}
+
+const struct cmd_entry cmd_status = {
+    .name = "status",
+    .usage = "[NAME] [--json]",
+    .help = "what runs now, and how the other campaigns ended",
+    .exec = status_exec,
+};

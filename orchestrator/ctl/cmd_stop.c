@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzzctl stop: ends a campaign, its artifacts collected and triaged (at most 30 s); the verdict is then "interrupted" or "findings". */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exitcode.h"
+#include "ctl/cmd.h"
+#include "store/runs.h"
+
+/* Nothing to talk to: a name is either known and ended, or unknown. */
+static int stop_nothing(struct cmd_env *env, const char *name)
+{
+    if (name == NULL) {
+        if (!env->quiet)
+            puts("nothing is running");
+        return EXIT_DONE;
+    }
+    int code = EXIT_DONE;
+    struct db *db = cmd_open_db(&cmd_stop, env, &code);
+    if (db == NULL)
+        return code;
+    struct run_row row = {0};
+    struct err err = {0};
+    int rc = runs_get(db, name, NULL, &row, &err);
+    db_close(db);
+    if (rc == -ENOENT)
+        return cmd_fail(&cmd_stop, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
+    if (rc < 0)
+        return cmd_fail(&cmd_stop, EXIT_ERROR, "%s", err.msg);
+    if (!env->quiet)
+        printf("campaign %s is not running\n", name);
+    run_row_clear(&row);
+    return EXIT_DONE;
+}
+
+static int stop_exec(struct cmd_env *env, int argc, char **argv)
+{
+    static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {0}};
+    bool all = false;
+    int opt;
+
+    optind = 1;
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (opt != 'a')
+            return cmd_usage(&cmd_stop);
+        all = true;
+    }
+    const char *name = argv[optind];
+    if (argc - optind > 1 || (all && name != NULL))
+        return cmd_usage(&cmd_stop);
+
+    struct client *c = NULL;
+    int code = cmd_live(&cmd_stop, env, &c);
+    if (code != EXIT_DONE)
+        return code;
+    if (c == NULL)
+        return stop_nothing(env, name);
+
+    json_t *args = json_object();
+    if (name != NULL)
+        json_object_set_new(args, "name", json_string(name));
+    if (all)
+        json_object_set_new(args, "all", json_true());
+    json_t *answer = NULL;
+    struct err err = {0};
+    int rc = client_call(c, "stop", args, -1, &answer, &err);
+    while (rc == -EINTR)
+        rc = client_call_again(c, -1, &answer, &err);
+    json_decref(args);
+    client_close(c);
+    if (rc < 0)
+        return cmd_fail(&cmd_stop, EXIT_NO_DAEMON, "%s", err.msg);
+    if (name != NULL && json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
+        json_decref(answer);
+        return stop_nothing(env, name);
+    }
+    code = cmd_answer(&cmd_stop, answer);
+    if (code == EXIT_DONE && env->json) {
+        cmd_print_json(answer);
+    } else if (code == EXIT_DONE && !env->quiet) {
+        const char *verdict = json_string_value(json_object_get(answer, "verdict"));
+        const char *which = json_string_value(json_object_get(answer, "campaign"));
+
+        if (verdict != NULL)
+            printf("campaign %s stopped: %s\n", which != NULL ? which : name, verdict);
+        else
+            puts("stopped");
+    }
+    json_decref(answer);
+    return code;
+}
+
+const struct cmd_entry cmd_stop = {
+    .name = "stop",
+    .usage = "[NAME | --all]",
+    .help = "stop a campaign, its artifacts collected and triaged",
+    .exec = stop_exec,
+};
