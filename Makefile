@@ -204,7 +204,7 @@ uninstall:
 	-rmdir '$(d)$(LIBEXECDIR)' 2>/dev/null
 
 clean:
-	rm -rf build build-san build-lint
+	rm -rf build build-san build-lint $(BUILD)
 
 help:
 	@printf '%s\n' \

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The runner itself: what must fail does, and the count says so.
+# limit: 90
+. tests/e2e/lib.sh
+
+# inner NAME: runs $T/NAME.sh under a runner of its own; closing line in $last.
+inner() {
+    out=$(FZ_PRIVATE_IPC='' FZ_RUN_DIR='' FZ_EXCLUSIVE='' sh tests/run "$T/$1.sh" 2>&1)
+    rc=$?
+    last=$(printf '%s\n' "$out" | tail -n 1)
+}
+
+printf 'echo "ok one"\necho "ok two"\n' >"$T/good.sh"
+inner good
+assert_eq "two passed tests are counted" "2 passed, 0 failed 0" "$last $rc"
+
+printf 'echo "ok one"\necho "not ok two"\n' >"$T/bad.sh"
+inner bad
+assert_eq "a failed test is counted and fails the run" "1 passed, 1 failed 1" "$last $rc"
+
+printf 'echo "ok one"\nexit 3\n' >"$T/status.sh"
+inner status
+assert_eq "a script that ends with a status is a failure" "1 passed, 1 failed 1" "$last $rc"
+
+: >"$T/silent.sh"
+inner silent
+assert_eq "a script that reports nothing is a failure" "0 passed, 1 failed 1" "$last $rc"
+
+printf '# limit: 1\necho "ok one"\nsleep 60\n' >"$T/late.sh"
+inner late
+assert_eq "a script past its limit is a failure" "1 passed, 1 failed 1" "$last $rc"
+
+printf 'echo "ok one"\necho "skip two no such thing"\n' >"$T/skipping.sh"
+STRICT='' inner skipping
+assert_eq "a skip is told apart" "1 passed, 0 failed, 1 skipped 0" "$last $rc"
+STRICT=1 inner skipping
+assert_eq "a skip fails under STRICT=1" "1 passed, 1 failed 1" "$last $rc"
+
+# shellcheck disable=SC2016 # expanded by the script
+printf 'echo "ok one"\nsetsid sleep 77 >/dev/null 2>&1 &\necho $! >"%s"\n' "$T/pid" >"$T/process.sh"
+inner process
+assert_eq "a process left behind is a failure" "1 passed, 1 failed 1" "$last $rc"
+if alive "$(cat "$T/pid")"; then not_ok "and is killed"; else ok "and is killed"; fi
+
+printf 'echo "ok one"\nipcmk -M 4096 >/dev/null\n' >"$T/segment.sh"
+inner segment
+assert_eq "a SysV segment left behind is a failure" "1 passed, 1 failed 1" "$last $rc"
+
+leaf=$(find /sys/fs/cgroup -maxdepth 1 -type d \( -name pids -o -name unified \) | head -n 1)
+name=fuzzd-$(printf '%08x' $$)
+if [ -n "$leaf" ] && mkdir "$leaf/$name" 2>/dev/null && rmdir "$leaf/$name"; then
+    # shellcheck disable=SC2016
+    printf 'echo "ok one"\nmkdir "%s"\necho %s >"$TMPDIR/record"\n' "$leaf/$name" "$name" >"$T/cgroup.sh"
+    inner cgroup
+    assert_eq "a cgroup left behind is a failure" "1 passed, 1 failed 1" "$last $rc"
+    if [ -d "$leaf/$name" ]; then not_ok "and is removed"; else ok "and is removed"; fi
+else
+    skip "a cgroup left behind is a failure" "no cgroup can be made here"
+fi
