@@ -76,7 +76,7 @@ path_flags  := -DFZ_VERSION='"$(VERSION)"' -DFZ_BINDIR='"$(BINDIR)"' -DFZ_SBINDI
 ALL_CPPFLAGS = -Iorchestrator -D_GNU_SOURCE $(fortify) $(path_flags) $(pkg_cflags) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c17 $(warnings) $(hardening) $(san_flags) $(CFLAGS)
 ALL_LDFLAGS  = $(san_flags) -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
-ALL_LDLIBS   = $(pkg_libs) $(LDLIBS)
+ALL_LDLIBS   = $(pkg_libs) -lm $(LDLIBS)
 banned       = -include orchestrator/base/banned.h
 dep_flags    = -MMD -MP -MF $(@:.o=.d)
 
