@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +237,7 @@ static void run_applies_limits_stdin_folder_and_environment(void **state)
 static void run_resets_signals(void **state)
 {
     struct proc_result r = {0};
+    uint64_t blocked = 1, ignored = 1;
     sigset_t set, old;
 
     (void)state;
@@ -246,7 +248,13 @@ static void run_resets_signals(void **state)
     assert_int_equal(run_sh("grep -E '^Sig(Blk|Ign)' /proc/self/status", 5000, 200, &r), 0);
     (void)sigprocmask(SIG_SETMASK, &old, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
-    assert_string_equal(r.out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    assert_int_equal(sscanf(r.out, "SigBlk: %" SCNx64 " SigIgn: %" SCNx64, &blocked, &ignored), 2);
+    assert_int_equal(blocked, 0);
+    /*
+     * Signals 32 and 33 are glibc's own: its posix_spawn leaves them ignored in what it starts (make,
+     * for one, starts programs so), and its sigaction refuses to touch them.
+     */
+    assert_int_equal(ignored & ~(UINT64_C(3) << 31), 0);
     proc_result_clear(&r);
 }
 
