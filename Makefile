@@ -226,3 +226,108 @@ help:
 
 # ==== Harnesses: variants, plants, seeds, demo ============================================
 # build/harnesses/TARGET/{afl,cmplog,asan,replay,libfuzzer}, build/plants/PLANT/TARGET/VARIANT.
+# A target is a folder harnesses/targets/NAME with an invariants.c; every .c in it but
+# gen_seeds.c is the target. The kit's objects are shared by all targets and plants of a
+# variant; a plant recompiles the target's own files only, with -DPLANT_BUG_ID.
+AFL_CC      ?= afl-clang-fast
+H_TARGETS   := $(patsubst harnesses/targets/%/invariants.c,%,$(sort $(wildcard harnesses/targets/*/invariants.c)))
+H_VARIANTS  := afl cmplog asan replay libfuzzer
+H_PLANT_VARIANTS := afl cmplog asan replay
+H_GENERATED := $(patsubst harnesses/targets/%/gen_seeds.c,%,$(sort $(wildcard harnesses/targets/*/gen_seeds.c)))
+H_PLANTS    := $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' harnesses/plants.ini 2>/dev/null)
+plant_target = $(shell awk -v id='[$(1)]' '/^\[/ { on = $$0 == id } on && /^target *=/ { print $$3 }' harnesses/plants.ini)
+
+# The clang of AFL++ is the one whose sanitizer and fuzzer runtimes are installed.
+ifneq ($(filter-out clean help uninstall,$(goals)),)
+afl_clang   := $(wildcard $(shell AFL_QUIET=1 $(AFL_CC) --version 2>/dev/null | sed -n 's/^InstalledDir: //p')/clang)
+endif
+HARNESS_CLANG ?= $(or $(afl_clang),clang)
+
+h_afl        = AFL_QUIET=1 AFL_LLVM_DENYLIST=harnesses/sdk/afl-denylist.txt
+h_ubsan     := -fsanitize=undefined -fno-sanitize-recover=all
+h_cc.afl     = $(h_afl) $(AFL_CC)
+h_cc.cmplog  = $(h_afl) AFL_LLVM_CMPLOG=1 $(AFL_CC)
+h_cc.asan    = $(h_afl) AFL_USE_ASAN=1 $(AFL_CC)
+h_cc.replay  = $(CC)
+h_cc.libfuzzer = $(HARNESS_CLANG)
+h_flags.afl := -O2
+h_flags.cmplog := -O2
+h_flags.asan := -O1 $(h_ubsan)
+h_flags.replay := -O1
+h_flags.libfuzzer := -O1 -DFZ_LIBFUZZER -fsanitize=fuzzer,address $(h_ubsan)
+h_main.afl  := main_afl
+h_main.cmplog := main_afl
+h_main.asan := main_afl
+h_main.replay := main_replay
+h_main.libfuzzer := main_libfuzzer
+h_flags      = -std=c17 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Iharnesses $(warnings) \
+	$(h_flags.$(1)) $(HARNESS_CFLAGS)
+h_link       = -Wl,--build-id -Wl,-z,relro,-z,now $(HARNESS_LDFLAGS)
+
+# Objects of the kit for variant 1, of target 2; of target 2 with plant 3.
+h_sdk        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(wildcard harnesses/sdk/fz_*.c) \
+	harnesses/sdk/$(h_main.$(1)).c)
+h_src        = $(filter-out %/gen_seeds.c,$(wildcard harnesses/targets/$(1)/*.c))
+h_obj        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(call h_src,$(2)))
+h_plant_obj  = $(patsubst harnesses/%.c,$(BUILD)/obj/plants/$(3)/$(1)/%.o,$(call h_src,$(2)))
+
+.PHONY: harnesses plants check-seeds
+all: harnesses
+harnesses: $(foreach t,$(H_TARGETS),$(H_VARIANTS:%=$(BUILD)/harnesses/$(t)/%))
+
+$(BUILD)/.stamp-harness-%: export FZ_STAMP_H = $(h_cc.$*) $(call h_flags,$*) $(h_link)
+$(BUILD)/.stamp-harness-%: FORCE
+	@mkdir -p $(@D)
+	@if [ ! -f $@ ] || [ "$$FZ_STAMP_H" != "$$(cat $@)" ]; then printf '%s\n' "$$FZ_STAMP_H" >$@; fi
+
+# 1 variant, 2 path of the objects, 3 more flags
+define harness_compile
+$(BUILD)/obj/$(2)/%.o: harnesses/%.c $(BUILD)/.stamp-harness-$(1)
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$$(Q)$$(h_cc.$(1)) $$(dep_flags) $$(call h_flags,$(1)) $(3) -c -o $$@ $$<
+endef
+# 1 variant, 2 program, 3 objects
+define harness_link
+$(2): $(3) $(BUILD)/.stamp-harness-$(1)
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(h_cc.$(1)) $$(call h_flags,$(1)) $$(h_link) -o $$@ $$(filter %.o,$$^)
+endef
+$(foreach v,$(H_VARIANTS),$(eval $(call harness_compile,$(v),harnesses/$(v),)))
+$(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
+	$(eval $(call harness_link,$(v),$(BUILD)/harnesses/$(t)/$(v),$(call h_sdk,$(v)) $(call h_obj,$(v),$(t))))))
+
+# Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
+PLANT       ?=
+plants_wanted := $(if $(filter plants check check-e2e check-unit,$(goals)),$(H_PLANTS),$(PLANT))
+define plant_rules
+$(foreach v,$(H_PLANT_VARIANTS),
+$(call harness_compile,$(v),plants/$(1)/$(v),-DPLANT_BUG_$(1))
+$(call harness_link,$(v),$(BUILD)/plants/$(1)/$(2)/$(v),$(call h_sdk,$(v)) $(call h_plant_obj,$(v),$(2),$(1)))
+)
+plants: $(H_PLANT_VARIANTS:%=$(BUILD)/plants/$(1)/$(2)/%)
+endef
+$(foreach p,$(filter $(H_PLANTS),$(plants_wanted)),$(eval $(call plant_rules,$(p),$(call plant_target,$(p)))))
+
+plant: plants
+	@$(if $(PLANT),,echo 'usage: make plant PLANT=ID; known: $(H_PLANTS)' >&2; exit 2)
+	@$(foreach p,$(filter-out $(H_PLANTS),$(PLANT)),echo 'no plant $(p) in harnesses/plants.ini' >&2; exit 2;)
+check check-e2e: plants
+
+# The generators are plain programs of the build machine.
+$(BUILD)/harnesses/%/gen_seeds: harnesses/targets/%/gen_seeds.c harnesses/sdk/seedgen.c harnesses/sdk/seedgen.h \
+		$(BUILD)/.stamp-harness-replay
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(call h_flags,replay) -o $@ $(filter %.c,$^)
+
+seeds: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
+	@set -e; for g in $^; do $$g seeds; done
+check-seeds: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
+	@set -e; for g in $^; do $$g --check seeds; done
+harnesses: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
+
+-include $(foreach v,$(H_VARIANTS),$(patsubst %.o,%.d,$(call h_sdk,$(v)) \
+	$(foreach t,$(H_TARGETS),$(call h_obj,$(v),$(t)))))
+-include $(foreach p,$(plants_wanted),$(wildcard $(BUILD)/obj/plants/$(p)/*/targets/*/*.d))
