@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -218,6 +217,28 @@ int parse_distance(const char *a, const char *b)
         }
     }
     return row[len_b];
+}
+
+bool text_utf8_ok(const char *s, size_t size)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    size_t i = 0;
+    while (i < size) {
+        unsigned c = p[i], more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        static const unsigned lowest[] = {0, 0x80, 0x800, 0x10000};
+        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= size - i)
+            return false;
+        unsigned code = more == 0 ? c : c & (0x3fU >> more);
+        for (unsigned k = 1; k <= more; k++) {
+            if ((p[i + k] & 0xc0) != 0x80)
+                return false;
+            code = code << 6 | (p[i + k] & 0x3fU);
+        }
+        if (code < lowest[more] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+            return false;
+        i += more + 1;
+    }
+    return true;
 }
 
 char *text_printable(char *out, size_t size, const char *s)

@@ -2,6 +2,7 @@
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ char *format_count(char *buf, size_t size, double n);
 
 /* Edit distance of two short strings (at most 63 bytes each are looked at), for "did you mean". */
 int parse_distance(const char *a, const char *b);
+
+/* True when the bytes are well-formed UTF-8 (no overlong forms, no surrogates): what JSON can carry. */
+bool text_utf8_ok(const char *s, size_t size);
 
 /* Copies s to out with every byte outside printable ASCII shown as \xNN; always terminated. Returns out. */
 char *text_printable(char *out, size_t size, const char *s);

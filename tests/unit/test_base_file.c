@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole files in and out, the log's bound, hashes, and the small modules of base/.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/path.h"
+
+static char *top;
+static int dirfd_top = -1;
+
+static int make_top(void **state)
+{
+    (void)state;
+    const char *tmp = getenv("TMPDIR");
+    top = xasprintf("%s/fz-file.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(top) == NULL)
+        return -1;
+    dirfd_top = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dirfd_top < 0 ? -1 : 0;
+}
+
+static int drop_top(void **state)
+{
+    (void)state;
+    (void)close(dirfd_top);
+    int r = path_remove_tree(top);
+    free(top);
+    return r;
+}
+
+static void a_file_is_written_whole_and_read_back(void **state)
+{
+    (void)state;
+    cleanup_free char *data = NULL;
+    size_t size = 0;
+    struct stat st;
+    assert_int_equal(file_write_atomic(dirfd_top, "f", "one\0two", 7, 0600), 0);
+    assert_int_equal(file_read(dirfd_top, "f", 7, &data, &size), 0);
+    assert_int_equal(size, 7);
+    assert_memory_equal(data, "one\0two", 8);
+    assert_int_equal(file_write_atomic(dirfd_top, "f", "", 0, 0644), 0);
+    assert_int_equal(fstatat(dirfd_top, "f", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0644);
+    free(data);
+    data = NULL;
+    assert_int_equal(file_read(dirfd_top, "f", 0, &data, &size), 0);
+    assert_int_equal(size, 0);
+}
+
+static void reading_refuses_what_is_too_large_or_no_file(void **state)
+{
+    (void)state;
+    char *data = NULL;
+    size_t size = 7;
+    assert_int_equal(file_write_atomic(dirfd_top, "big", "12345678", 8, 0600), 0);
+    assert_int_equal(file_read(dirfd_top, "big", 7, &data, &size), -EFBIG);
+    assert_int_equal(symlinkat("big", dirfd_top, "lnk"), 0);
+    assert_int_equal(file_read(dirfd_top, "lnk", 100, &data, &size), -ELOOP);
+    assert_int_equal(mkfifoat(dirfd_top, "fifo", 0600), 0);
+    assert_int_equal(file_read(dirfd_top, "fifo", 100, &data, &size), -EINVAL);
+    assert_int_equal(mkdirat(dirfd_top, "dir", 0700), 0);
+    assert_int_equal(file_read(dirfd_top, "dir", 100, &data, &size), -EINVAL);
+    assert_int_equal(file_read(dirfd_top, "none", 100, &data, &size), -ENOENT);
+    assert_null(data);
+    assert_int_equal(size, 7);
+    assert_int_equal(file_read_follow(dirfd_top, "lnk", 100, &data, &size), 0);
+    assert_int_equal(size, 8);
+    free(data);
+}
+
+static void a_proc_file_is_read_without_a_known_size(void **state)
+{
+    (void)state;
+    cleanup_free char *data = NULL;
+    char *none = NULL;
+    assert_int_equal(file_read_proc("/proc/self/status", 1 << 16, &data), 0);
+    assert_non_null(strstr(data, "Pid:"));
+    assert_int_equal(file_read_proc("/proc/self/status", 10, &none), -EFBIG);
+    assert_null(none);
+}
+
+static void a_failed_write_leaves_nothing(void **state)
+{
+    (void)state;
+    struct stat st;
+    cleanup_free char *tmp = xasprintf("dir2.tmp-%ld", (long)getpid());
+    assert_int_equal(mkdirat(dirfd_top, "dir2", 0700), 0);
+    assert_true(file_write_atomic(dirfd_top, "dir2", "x", 1, 0600) < 0);
+    assert_int_equal(fstatat(dirfd_top, tmp, &st, 0), -1);
+    assert_int_equal(fstatat(dirfd_top, "dir2", &st, 0), 0);
+    assert_int_equal(file_write_atomic(dirfd_top, "no/such", "x", 1, 0600), -ENOENT);
+}
+
+static void hashes_are_those_of_sha256(void **state)
+{
+    (void)state;
+    static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    char hex[65] = "";
+    uint64_t size = 0;
+    hash_sha256_hex("abc", 3, hex);
+    assert_string_equal(hex, abc);
+    assert_true(hash_hex_ok(hex));
+    hex[0] = 'B';
+    assert_false(hash_hex_ok(hex));
+    assert_false(hash_hex_ok("ba78"));
+    assert_int_equal(file_write_atomic(dirfd_top, "abc", "abc", 3, 0600), 0);
+    assert_int_equal(file_sha256(dirfd_top, "abc", 3, hex, &size), 0);
+    assert_string_equal(hex, abc);
+    assert_int_equal(size, 3);
+    assert_int_equal(file_sha256(dirfd_top, "abc", 2, hex, NULL), -EFBIG);
+}
+
+static void a_tree_has_a_hash_of_names_and_bytes(void **state)
+{
+    (void)state;
+    char a[65], b[65], c[65];
+    long n = 0;
+    cleanup_free char *tree = path_join(top, "tree");
+    assert_int_equal(mkdirat(dirfd_top, "tree", 0700), 0);
+    assert_int_equal(mkdirat(dirfd_top, "tree/s", 0700), 0);
+    assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "1", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(dirfd_top, "tree/s/y", "2", 1, 0600), 0);
+    assert_int_equal(file_tree_sha256(tree, a, &n), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(file_tree_sha256(tree, b, NULL), 0);
+    assert_string_equal(a, b);
+    assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "3", 1, 0600), 0);
+    assert_int_equal(file_tree_sha256(tree, b, NULL), 0);
+    assert_string_not_equal(a, b);
+    assert_int_equal(renameat(dirfd_top, "tree/x", dirfd_top, "tree/z"), 0);
+    assert_int_equal(file_tree_sha256(tree, c, NULL), 0);
+    assert_string_not_equal(b, c);
+    assert_int_equal(file_tree_sha256("/no/such/tree", c, NULL), -ENOENT);
+}
+
+static void a_log_never_grows_past_its_bound(void **state)
+{
+    (void)state;
+    struct stat one, two;
+    cleanup_free char *path = path_join(top, "log");
+    cleanup_free char *data = NULL;
+    log_init("test", LOG_LEVEL_INFO);
+    assert_int_equal(log_to_file(path, 16384), 0);
+    for (int i = 0; i < 1000; i++)
+        log_warn("line %d with \x1b[31m colour", i);
+    log_debug("not shown");
+    assert_int_equal(fstatat(dirfd_top, "log", &one, 0), 0);
+    assert_int_equal(fstatat(dirfd_top, "log.1", &two, 0), 0);
+    assert_true(one.st_size <= 8192 && two.st_size <= 8192 && two.st_size > 7000);
+    assert_int_equal(file_read(dirfd_top, "log", 8192, &data, NULL), 0);
+    assert_non_null(strstr(data, "test: warning: line 999 with \\x1b[31m colour\n"));
+    assert_null(strstr(data, "not shown"));
+    assert_true(log_to_file("/no/such/folder/log", 1) < 0);
+}
+
+static void an_error_text_is_one_safe_line(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(err_set(&err, -EINVAL, "bad \"%s\"", "a\nb\x1b"), -EINVAL);
+    assert_string_equal(err.msg, "bad \"a\\x0ab\\x1b\"");
+    assert_int_equal(err_wrap(&err, "file %d", 3), -EINVAL);
+    assert_string_equal(err.msg, "file 3: bad \"a\\x0ab\\x1b\"");
+    assert_int_equal(err_sys(&err, -ENOENT, "x"), -ENOENT);
+    assert_string_equal(err.msg, "x: No such file or directory");
+    assert_int_equal(err_set(NULL, -EPERM, "x"), -EPERM);
+    (void)err_set(&err, 0, "caf\xc3\xa9 \xc2\x9bm");
+    assert_string_equal(err.msg, "caf\xc3\xa9 \xc2\\x9bm");
+    char many[4000];
+    memset(many, '\n', sizeof(many) - 1);
+    many[sizeof(many) - 1] = '\0';
+    (void)err_set(&err, 0, "%s", many);
+    assert_true(strlen(err.msg) < sizeof(err.msg) && strlen(err.msg) > 1000);
+}
+
+static void a_list_is_always_ready_for_exec(void **state)
+{
+    (void)state;
+    struct strv a = {0}, b = {0};
+    strv_add(&a, "A=1");
+    strv_addf(&a, "B=%d", 2);
+    assert_null(a.v[2]);
+    strv_env_set(&a, "A", "3");
+    strv_env_set(&a, "C", "");
+    assert_int_equal(a.n, 3);
+    assert_string_equal(strv_env(&a, "A"), "3");
+    assert_string_equal(strv_env(&a, "C"), "");
+    assert_null(strv_env(&a, "AB"));
+    strv_copy(&b, &a);
+    assert_string_equal(b.v[1], "B=2");
+    strv_clear(&a);
+    assert_null(a.v);
+    strv_copy(&b, &a);
+    assert_int_equal(b.n, 0);
+    char *s = NULL;
+    str_set(&s, "abc");
+    str_set(&s, s + 1);
+    assert_string_equal(s, "bc");
+    str_set(&s, NULL);
+    assert_null(s);
+}
+
+static void times_have_fixed_forms(void **state)
+{
+    (void)state;
+    char buf[40], other[40];
+    assert_string_equal(clock_iso8601(buf, sizeof(buf), 1796138499123), "2026-12-01T15:21:39Z");
+    assert_string_equal(clock_basic(buf, sizeof(buf), 1796138499123), "20261201T152139Z");
+    assert_string_equal(clock_iso8601(buf, sizeof(buf), 0), "");
+    assert_int_equal(strlen(clock_boot_id(buf, sizeof(buf))), 32);
+    for (int i = 0; i < 1000; i++) {
+        (void)clock_ulid(buf, sizeof(buf));
+        (void)clock_ulid(other, sizeof(other));
+        assert_int_equal(strlen(buf), 26);
+        assert_true(strcmp(buf, other) < 0);
+    }
+    int64_t before = clock_now_ms();
+    assert_true(before > 0 && clock_now_ms() >= before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_written_whole_and_read_back),
+        cmocka_unit_test(reading_refuses_what_is_too_large_or_no_file),
+        cmocka_unit_test(a_proc_file_is_read_without_a_known_size),
+        cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(hashes_are_those_of_sha256),
+        cmocka_unit_test(a_tree_has_a_hash_of_names_and_bytes),
+        cmocka_unit_test(a_log_never_grows_past_its_bound),
+        cmocka_unit_test(an_error_text_is_one_safe_line),
+        cmocka_unit_test(a_list_is_always_ready_for_exec),
+        cmocka_unit_test(times_have_fixed_forms),
+    };
+    return cmocka_run_group_tests(tests, make_top, drop_top);
+}
