@@ -35,6 +35,7 @@ struct cgroup;      /* one instance's subtree */
  * Never fails for want of cgroups: then the back-end is none, with the reason in cgroup_root_why.
  */
 struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force);
+/* Also leaves PREFIX/ctl when this process entered it, and removes what is empty then. */
 void cgroup_root_free(struct cgroup_root *root);
 const char *cgroup_root_name(const struct cgroup_root *root); /* "v1", "none" */
 /* What does not hold with this back-end, in plain words, one a line; "" when all holds. */
@@ -43,7 +44,12 @@ const char *cgroup_root_why(const struct cgroup_root *root);
 /* "fuzzd-" + 8 hex digits of the state folder's device and inode. buf >= 16. 0 or -errno. */
 int cgroup_prefix(const char *state_dir, char *buf, size_t size);
 
-/* Makes PREFIX/name (name like "camp/target.main") with keep, afl and t below and sets the limits. An existing empty one is taken over. */
+/*
+ * Makes PREFIX/name (name like "camp/target.main") with keep, afl and t below and sets the limits. An existing empty one
+ * is taken over; one with processes in it is -EBUSY. t gets target_memory_bytes and pids, the instance memory_bytes and a
+ * few pids more, so that a fork bomb in the target leaves afl-fuzz room. Components are of [A-Za-z0-9._-], at most four; "ctl"
+ * as the first is the daemon's. Names with a dot in the first component never meet a campaign's.
+ */
 int cgroup_create(struct cgroup_root *root, const char *name, const struct cgroup_limits *lim,
                   struct cgroup **ret, struct err *err);
 /* A handle to a subtree that exists already (adoption, clean-up); missing folders are fine. Never NULL. */
@@ -52,6 +58,12 @@ void cgroup_free(struct cgroup *cg); /* the handle only */
 
 /* The cgroup.procs files to write "0" to, to enter a leaf: absolute paths, one per hierarchy; empty for none. */
 void cgroup_procs_paths(const struct cgroup *cg, enum cgroup_leaf leaf, struct strv *ret);
+/*
+ * What the keeper needs besides: cgroup.kill and cgroup.events of afl and t (empty without a v2 tree), and the files
+ * with oom counters of the leaves. Lists are appended to; NULL is allowed.
+ */
+void cgroup_watch_paths(const struct cgroup *cg, struct strv *ret_kill, struct strv *ret_events,
+                        struct strv *ret_oom);
 /* Folders of the subtree, for the record; deepest first. */
 void cgroup_paths(const struct cgroup *cg, struct strv *ret);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "sys/cgroup.h"
 #include "sys/proc.h"
 
 /*
@@ -39,6 +40,8 @@ struct keeper_desc {
     int statsd_port;       /* 0 none; for the record */
 };
 void keeper_desc_clear(struct keeper_desc *d);
+/* Fills procs_keep, procs_afl, kill_files, events_files, oom_files and cgroups from an instance's subtree. */
+void keeper_desc_set_cgroup(struct keeper_desc *d, const struct cgroup *cg);
 /* A memory file of the description, offset 0. fd (CLOEXEC), -E2BIG, -errno. */
 int keeper_desc_pack(const struct keeper_desc *d);
 

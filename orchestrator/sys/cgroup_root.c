@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this host gives us: which back-end, which hierarchies, and in plain words what does not hold
+ * without the rest. Looking changes nothing on the host. Also the daemon's own group.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "sys/cgroup_internal.h"
+
+#define SELF_BYTES_MAX (64 * 1024)
+
+enum kind { KIND_V2, KIND_V1, KIND_NONE };
+/* A kind without a table is recognised and not used. */
+static const struct cgroup_ops *const kind_ops[] = {
+    [KIND_V2] = NULL, [KIND_V1] = &cgroup_ops_v1, [KIND_NONE] = &cgroup_ops_none};
+
+static const struct hierarchy {
+    const char *folder;
+    const char *file; /* every group of it has this one */
+    const char *self; /* its name in /proc/self/cgroup */
+    const char *lost; /* what does not hold without it */
+} hierarchies[CGROUP_H_COUNT] = {
+    [CGROUP_H_MEMORY] = {"memory", "memory.limit_in_bytes", "memory",
+                         "targets have no memory limit and out-of-memory kills are not counted"},
+    [CGROUP_H_PIDS] = {"pids", "cgroup.procs", "pids", "a fork bomb in a target is not contained"},
+    [CGROUP_H_CPU] = {"cpu", "cpu.shares", "cpu",
+                      "cpu limits and the low weight of triage do not hold"},
+    [CGROUP_H_UNIFIED] = {"unified", "cgroup.subtree_control", "",
+                          "processes are killed one by one and nothing can be paused"},
+};
+
+static void why_add(struct cgroup_root *root, const char *text)
+{
+    char *old = root->why;
+
+    root->why = xasprintf("%s%s%s", old, *old != '\0' ? "\n" : "", text);
+    free(old);
+}
+
+/* The mount folder of one hierarchy when it is there and we may make groups in it; caller frees, else NULL. */
+static char *hierarchy_find(struct cgroup_root *root, const char *fs, const struct hierarchy *hi)
+{
+    cleanup_free char *dir = path_join(fs, hi->folder);
+    cleanup_free char *text = NULL;
+    const char *problem = NULL;
+
+    if (!cgroup_fs_has(dir, hi->file))
+        problem = "not there";
+    else if (access(dir, W_OK | X_OK) < 0)
+        problem = errno == EROFS ? "read-only" : "not writable";
+    if (problem == NULL)
+        return steal_ptr(&dir);
+    text = xasprintf("%s %s: %s", dir, problem, hi->lost);
+    why_add(root, text);
+    return NULL;
+}
+
+static void why_swap(struct cgroup_root *root)
+{
+    struct sysinfo si;
+
+    if (root->dir[CGROUP_H_MEMORY] != NULL && sysinfo(&si) == 0 && si.totalswap > 0 &&
+        !cgroup_fs_has(root->dir[CGROUP_H_MEMORY], "memory.memsw.limit_in_bytes"))
+        why_add(root, "no swap accounting: a target that swaps may use more than its memory limit");
+}
+
+static enum kind detect(struct cgroup_root *root, const char *fs)
+{
+    int h;
+
+    if (cgroup_fs_has(fs, "cgroup.controllers")) {
+        cleanup_free char *text = xasprintf("%s is a pure cgroup v2 tree", fs);
+
+        why_add(root, text);
+        return KIND_V2;
+    }
+    for (h = 0; h < CGROUP_H_COUNT; h++)
+        root->dir[h] = hierarchy_find(root, fs, &hierarchies[h]);
+    /* Without one of these nobody could say who belongs to an instance. */
+    if (root->dir[CGROUP_H_MEMORY] == NULL && root->dir[CGROUP_H_PIDS] == NULL &&
+        root->dir[CGROUP_H_UNIFIED] == NULL)
+        return KIND_NONE;
+    why_swap(root);
+    return KIND_V1;
+}
+
+static void dirs_clear(char **dirs)
+{
+    int h;
+
+    for (h = 0; h < CGROUP_H_COUNT; h++)
+        str_set(&dirs[h], NULL);
+}
+
+struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force)
+{
+    struct cgroup_root *root = xcalloc(1, sizeof(*root));
+    enum kind kind = KIND_NONE;
+
+    root->prefix = xstrdup(prefix);
+    root->why = xstrdup("");
+    root->ops = &cgroup_ops_none;
+    if (!path_component_ok(prefix)) {
+        why_add(root, "no usable name for our cgroups");
+    } else if (force != NULL && strcmp(force, cgroup_ops_none.name) == 0) {
+        why_add(root, "cgroups are turned off");
+    } else {
+        kind = detect(root, fs);
+        if (kind_ops[kind] == NULL)
+            why_add(root, "the cgroup v2 back-end is not part of this version");
+        else if (force != NULL && strcmp(force, kind_ops[kind]->name) != 0)
+            why_add(root, "the back-end that was asked for is not what this host has");
+        else
+            root->ops = kind_ops[kind];
+    }
+    if (root->ops == &cgroup_ops_none) {
+        dirs_clear(root->dir);
+        why_add(root,
+                "no limits of memory, processes and cpu hold, nothing can be paused, and only "
+                "the keeper can find what a target leaves behind");
+    }
+    return root;
+}
+
+const char *cgroup_root_name(const struct cgroup_root *root)
+{
+    return root->ops->name;
+}
+
+const char *cgroup_root_why(const struct cgroup_root *root)
+{
+    return root->why;
+}
+
+/* The folder this process is in now: "4:memory:/a/b" in /proc/self/cgroup. NULL when not told; caller frees. */
+static char *self_dir(const char *mount, const char *controller)
+{
+    cleanup_free char *data = NULL;
+    char *rest, *line;
+
+    if (file_read_proc("/proc/self/cgroup", SELF_BYTES_MAX, &data) < 0)
+        return NULL;
+    for (rest = data; (line = strsep(&rest, "\n")) != NULL;) {
+        char *names, *one, *path = line;
+
+        if (strsep(&path, ":") == NULL || path == NULL)
+            continue;
+        names = strsep(&path, ":");
+        if (path == NULL || path[0] != '/')
+            continue;
+        if (*names == '\0' && *controller == '\0')
+            return xasprintf("%s%s", mount, path);
+        while (*controller != '\0' && (one = strsep(&names, ",")) != NULL)
+            if (strcmp(one, controller) == 0)
+                return xasprintf("%s%s", mount, path);
+    }
+    return NULL;
+}
+
+int cgroup_enter_ctl(struct cgroup_root *root)
+{
+    int h, rc = 0;
+
+    for (h = 0; h < CGROUP_H_COUNT && rc == 0; h++) {
+        cleanup_free char *dir = NULL;
+
+        if (root->dir[h] == NULL)
+            continue;
+        dir = xasprintf("%s/%s/%s", root->dir[h], root->prefix, CGROUP_CTL);
+        if (!root->in_ctl) {
+            free(root->origin[h]);
+            root->origin[h] = self_dir(root->dir[h], hierarchies[h].self);
+        }
+        rc = path_mkdirs(dir, 0755);
+        if (rc == 0)
+            rc = cgroup_fs_write(dir, "cgroup.procs", "0");
+    }
+    root->in_ctl = true;
+    return rc;
+}
+
+/* Nobody can remove the group it is in: back to where we came from, or to the top when that is gone. */
+static void leave_ctl(struct cgroup_root *root)
+{
+    int h;
+
+    for (h = 0; h < CGROUP_H_COUNT; h++) {
+        cleanup_free char *ctl = NULL;
+
+        if (root->dir[h] == NULL)
+            continue;
+        ctl = xasprintf("%s/%s/%s", root->dir[h], root->prefix, CGROUP_CTL);
+        if (root->origin[h] == NULL || strcmp(root->origin[h], ctl) == 0 ||
+            cgroup_fs_write(root->origin[h], "cgroup.procs", "0") < 0)
+            (void)cgroup_fs_write(root->dir[h], "cgroup.procs", "0");
+        (void)rmdir(ctl);
+    }
+    cgroup_prune(root);
+}
+
+void cgroup_root_free(struct cgroup_root *root)
+{
+    if (root == NULL)
+        return;
+    if (root->in_ctl)
+        leave_ctl(root);
+    dirs_clear(root->dir);
+    dirs_clear(root->origin);
+    free(root->prefix);
+    free(root->why);
+    free(root);
+}
