@@ -11,7 +11,6 @@ SBINDIR     ?= $(PREFIX)/sbin
 LIBEXECDIR  ?= $(PREFIX)/libexec/fuzzd
 MANDIR      ?= $(PREFIX)/share/man
 DATADIR     ?= $(PREFIX)/share/fuzzd
-SYSCONFDIR  ?= $(PREFIX)/etc
 DESTDIR     ?=
 
 PKG_CONFIG  ?= pkg-config
@@ -70,10 +69,9 @@ hardening   := -fstack-protector-strong -fstack-clash-protection \
 # Fortify wants an optimising build, and hides faults from the sanitizers.
 fortify     := $(if $(SAN)$(filter -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 san_flags   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-path_flags  := -DFZ_VERSION='"$(VERSION)"' -DFZ_BINDIR='"$(BINDIR)"' -DFZ_SBINDIR='"$(SBINDIR)"' \
-	-DFZ_LIBEXECDIR='"$(LIBEXECDIR)"' -DFZ_DATADIR='"$(DATADIR)"' -DFZ_SYSCONFDIR='"$(SYSCONFDIR)"'
+dir_flags   := -DFZ_BINDIR='"$(BINDIR)"' -DFZ_SBINDIR='"$(SBINDIR)"' -DFZ_LIBEXECDIR='"$(LIBEXECDIR)"'
 
-ALL_CPPFLAGS = -Iorchestrator -D_GNU_SOURCE $(fortify) $(path_flags) $(pkg_cflags) $(CPPFLAGS)
+ALL_CPPFLAGS = -Iorchestrator -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' $(fortify) $(pkg_cflags) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c17 $(warnings) $(hardening) $(san_flags) $(CFLAGS)
 ALL_LDFLAGS  = $(san_flags) -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 ALL_LDLIBS   = $(pkg_libs) -lm $(LDLIBS)
@@ -109,20 +107,25 @@ export FZ_STAMP_FLAGS = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL
 export FZ_STAMP_LIB   = $(LIB_OBJ)
 git_version := $(shell git describe --always --dirty --tags 2>/dev/null)
 export FZ_STAMP_GIT   = $(git_version)
+export FZ_STAMP_DIRS  = $(dir_flags)
 
 $(BUILD)/.stamp-%: FORCE
 	@mkdir -p $(@D)
-	@case '$*' in flags) now=$$FZ_STAMP_FLAGS ;; lib) now=$$FZ_STAMP_LIB ;; *) now=$$FZ_STAMP_GIT ;; esac; \
+	@case '$*' in flags) now=$$FZ_STAMP_FLAGS ;; lib) now=$$FZ_STAMP_LIB ;; \
+		dirs) now=$$FZ_STAMP_DIRS ;; *) now=$$FZ_STAMP_GIT ;; esac; \
 	if [ ! -f $@ ] || [ "$$now" != "$$(cat $@)" ]; then printf '%s\n' "$$now" >$@; fi
 
 # ---- Rules --------------------------------------------------------------------------------
 $(BUILD)/obj/orchestrator/%.o: orchestrator/%.c $(BUILD)/.stamp-flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(dep_flags) $(banned) -fPIE $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(dep_flags) $(banned) -fPIE $(own_flags) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/obj/orchestrator/base/version.o: $(BUILD)/.stamp-git
-$(BUILD)/obj/orchestrator/base/version.o: path_flags += -DFZ_GIT='"$(git_version)"'
+$(BUILD)/obj/orchestrator/base/version.o: own_flags := -DFZ_GIT='"$(git_version)"'
+# Where the programs look for each other; another PREFIX rebuilds this file only.
+$(BUILD)/obj/orchestrator/base/path.o: $(BUILD)/.stamp-dirs
+$(BUILD)/obj/orchestrator/base/path.o: own_flags := $(dir_flags)
 
 $(BUILD)/obj/tests/%.o: tests/%.c $(BUILD)/.stamp-flags
 	@mkdir -p $(@D)
@@ -185,9 +188,13 @@ MAN8        := $(wildcard orchestrator/man/*.8)
 d           := $(DESTDIR)
 libexec_set := $(filter %/fuzz-keeper %/fuzz-triage,$(PROGRAMS)) $(PRELOAD)
 
+# What a harness outside this tree is built from.
+KIT         := $(wildcard harnesses/sdk/*.[ch] harnesses/sdk/*.txt)
+
 install: programs
 	$(INSTALL) -d '$(d)$(BINDIR)' '$(d)$(SBINDIR)' '$(d)$(LIBEXECDIR)' '$(d)$(MANDIR)/man1' \
 		'$(d)$(MANDIR)/man5' '$(d)$(MANDIR)/man8'
+	$(if $(KIT),$(INSTALL) -d '$(d)$(DATADIR)/sdk' && $(INSTALL) -m 644 $(KIT) '$(d)$(DATADIR)/sdk/')
 	$(foreach p,$(filter %/fuzzctl,$(PROGRAMS)),$(INSTALL) -m 755 $(p) '$(d)$(BINDIR)/')
 	$(foreach p,$(filter %/fuzzd,$(PROGRAMS)),$(INSTALL) -m 755 $(p) '$(d)$(SBINDIR)/')
 	$(if $(strip $(libexec_set)),$(INSTALL) -m 755 $(libexec_set) '$(d)$(LIBEXECDIR)/')
@@ -201,7 +208,8 @@ uninstall:
 	rm -f $(foreach m,$(notdir $(MAN1)),'$(d)$(MANDIR)/man1/$(m)') \
 		$(foreach m,$(notdir $(MAN5)),'$(d)$(MANDIR)/man5/$(m)') \
 		$(foreach m,$(notdir $(MAN8)),'$(d)$(MANDIR)/man8/$(m)')
-	-rmdir '$(d)$(LIBEXECDIR)' 2>/dev/null
+	rm -f $(foreach k,$(notdir $(KIT)),'$(d)$(DATADIR)/sdk/$(k)')
+	-rmdir '$(d)$(LIBEXECDIR)' '$(d)$(DATADIR)/sdk' '$(d)$(DATADIR)' 2>/dev/null
 
 clean:
 	rm -rf build build-san build-lint $(BUILD)
@@ -218,7 +226,7 @@ help:
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
 	'make seeds      regenerate the committed seeds' \
 	'make demo       a campaign of about a minute, with live progress and a report' \
-	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR; uninstall removes it' \
+	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR; uninstall removes it' \
 	'make clean      remove what was built' \
 	'' \
 	'WERROR=1 warnings are errors · SAN=1 sanitizers into build-san · V=1 shows commands' \

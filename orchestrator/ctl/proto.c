@@ -15,6 +15,8 @@ int proto_buf_add(struct proto_buf *b, const void *data, size_t size)
 {
     if (size > PROTO_MAX_LINE || b->used > PROTO_MAX_LINE - size)
         return -E2BIG;
+    if (size == 0)
+        return 0;
     if (b->used + size > b->size) {
         size_t want = b->size == 0 ? 4096 : b->size;
 

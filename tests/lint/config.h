@@ -10,8 +10,6 @@
 #define FZ_BINDIR     "/bin"
 #define FZ_SBINDIR    "/sbin"
 #define FZ_LIBEXECDIR "/libexec"
-#define FZ_DATADIR    "/share"
-#define FZ_SYSCONFDIR "/etc"
 
 #ifdef FZ_CPPCHECK
 #define json_array_foreach(a, i, v)                                                                \

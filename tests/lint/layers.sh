@@ -11,6 +11,9 @@
 set -u
 cd "${1:-.}" || exit 2
 
+empty=$(find orchestrator -name '*.[ch]' -empty)
+[ -z "$empty" ] || { echo "$empty: empty"; exit 1; }
+
 # shellcheck disable=SC2016 # the $ are awk's
 find orchestrator -name '*.[ch]' | sort | xargs awk '
 function complain(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
