@@ -10,11 +10,13 @@
 #include "store/db.h"
 
 /*
- * Crash and hang files as we hold them. The bytes are kept once under store/<aa>/<sha256>; each file in which they were seen is an
- * occurrence. An occurrence is known by (run, target, instance, kind, file name, content, mtime), so that a rename of the folder by AFL++ at
- * resume is the same occurrence and two files of one name and different bytes are two. Acknowledged only after the blob is fsynced and the row committed.
+ * Crash and hang files as we hold them. The bytes are kept once under store/<aa>/<sha256>; each file in which they were
+ * seen is an occurrence, known by (run, target, instance, kind, file name, content, mtime): a rename of the folder by
+ * AFL++ at resume is the same occurrence, two files of one name and different bytes are two. Acknowledged only after
+ * the blob is fsynced and the row committed.
  */
-enum artifact_kind { ARTIFACT_CRASH, ARTIFACT_HANG }; /* the folder it came from */
+enum artifact_kind { ARTIFACT_CRASH, ARTIFACT_HANG };    /* the folder it came from */
+const char *artifact_kind_name(enum artifact_kind kind); /* "crash", "hang" */
 
 #define ARTIFACT_MAX_BYTES (64 << 20)
 #define ARTIFACT_BATCH     32
@@ -26,49 +28,65 @@ struct artifact_source {
 };
 
 struct artifact_seen { /* told for each new occurrence */
-    char sha256[65];
+    char sha256[65];   /* "" when unsaved */
     enum artifact_kind kind;
-    char name[256]; /* file name */
+    char name[256]; /* file name, any bytes but '/' and NUL */
     int64_t size_bytes;
     bool new_content; /* first time these bytes are seen for this run and target */
-    bool unsaved;     /* could not be copied (errno in code); it will be tried again */
+    bool unsaved;     /* recorded, but its bytes could not be kept (negative errno in code) */
     int code;
 };
 typedef void artifact_fn(void *ctx, const struct artifact_source *src,
                          const struct artifact_seen *seen);
 
 /*
- * Reconciles the crashes* and hangs* folders of one instance with the index: new files are copied (file and folder fsynced), then committed in
- * one transaction; at most ARTIFACT_BATCH a call. README.txt and names with control bytes aside, every regular file counts. Returns the number of new
- * occurrences (>= 0), with *ret_more set when there is more to do, or -errno (-ENOSPC: nothing half-written remains).
+ * Reconciles the crashes* and hangs* folders of one instance with the index: new files are copied (file and folder
+ * fsynced), then committed in one transaction; at most ARTIFACT_BATCH a call. Every regular file counts but README.txt. A file
+ * that somebody has open for writing is left for the next scan. A file over ARTIFACT_MAX_BYTES (code -EFBIG), or one that cannot be read, is
+ * recorded as unsaved; the latter is tried again by each scan and told once more when its bytes are held. fn is called
+ * after the commit. The run's row must be there; no transaction may be open.
+ *
+ * Returns the number of new occurrences and newly held contents (>= 0), with *ret_more set when there is more to do, or -errno
+ * (-ENOSPC: nothing half-written remains, a later scan does it). A missing out_dir is 0.
+ * Source: AFL++ docs/fuzzing_in_depth.md (crashes/, hangs/); the folder's rename at resume was seen with 4.04c and 4.21c.
  */
 int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
                   artifact_fn *fn, void *ctx, bool *ret_more, struct err *err);
 
 struct artifact_row {
-    char sha256[65];
-    char *run, *target, *kind; /* kind: "crash", "hang" */
-    char *
-        class_; /* after triage: "crash", "oom", "timeout", "invariant", "limit", ...; NULL before */
-    char *bucket; /* id or NULL */
-    char *instance,
-        *file; /* of the first occurrence: instance, path relative to the instance's folder */
+    char sha256[65];           /* "" for a file whose bytes could not be kept */
+    char *run, *target, *kind; /* kind: "crash", "hang"; crash when it was seen as both */
+    char *class_;              /* after triage: "crash", "oom", "timeout", ...; NULL before */
+    char *bucket;              /* id or NULL */
+    char *instance, *file;     /* of the first occurrence; file relative to the instance's folder */
     int64_t size_bytes, first_seen_at_ms;
     int64_t occurrences;
 };
 void artifact_rows_free(struct artifact_row *rows, size_t n);
+/* Distinct contents per target of a run (NULL: of all runs), oldest first; an unsaved file is a row of its own. */
 int artifact_list(struct db *db, const char *run, struct artifact_row **ret, size_t *ret_n,
                   struct err *err);
 /* Distinct contents of a run that have no triage result yet, oldest first. */
 int artifact_untriaged(struct db *db, const char *run, struct artifact_row **ret, size_t *ret_n,
                        struct err *err);
+/* Files of a run whose bytes could not be kept (target NULL: any). Count or -errno. */
+int64_t artifact_unsaved(struct db *db, const char *run, const char *target, struct err *err);
 
 /* STATE/store/aa/sha256; caller frees. */
 char *artifact_blob_path(const char *state_dir, const char *sha256);
 
-/* Every difference between files on disk and occurrences of a run, and between blobs and their names, as one line each. Returns the count of differences or -errno. */
-typedef void artifact_diff_fn(void *ctx, const char *line);
-int artifact_verify(struct db *db, const char *state_dir, const char *run, artifact_diff_fn *fn,
-                    void *ctx, struct err *err);
+/*
+ * Proves files on disk = occurrences recorded, both ways, for each instance of a run (NULL: of all runs), by hashing
+ * every file; that each recorded content is held under its name with its bytes; and with run NULL also that nothing else lies in store/.
+ * Each difference is told as one printable line. A blob or a temporary file that no row speaks of is what a crash between the two leaves:
+ * told as harmless and not counted: a later scan takes it up. A file that could not be kept is a difference.
+ */
+typedef void artifact_diff_fn(void *ctx, bool harmless, const char *line);
+struct artifact_totals {
+    int64_t files, occurrences, blobs;
+};
+/* Returns the number of differences or -errno; *ret_totals (may be NULL) is added to. */
+int64_t artifact_verify(struct db *db, const char *state_dir, const char *run, artifact_diff_fn *fn,
+                        void *ctx, struct artifact_totals *ret_totals, struct err *err);
 
 #endif

@@ -46,10 +46,10 @@ int results_buckets(struct db *db, const char *run, struct bucket_row **ret, siz
 /* One bucket by id or an unambiguous prefix (>= 4), newest run that has it; -ENOENT, -ENOTUNIQ. ret_run: caller frees. */
 int results_bucket_find(struct db *db, const char *id, struct bucket_row *ret, char **ret_run,
                         struct err *err);
-/* Contents in a bucket of a run: all inputs, smallest best first (rows as of results_get; caller frees array and rows). */
+/* Contents in a bucket of a run (NULL: those in no bucket), best reproduced and smallest first (caller clears each row and frees the array). */
 int results_inputs(struct db *db, const char *run, const char *bucket, struct result_row **ret,
                    size_t *ret_n, struct err *err);
-/* Occurrences of one content: "instance file" lines in order. */
+/* Occurrences of one content, oldest first; file is relative to the instance's folder, in its own bytes. */
 struct occurrence_row {
     char *run, *target, *instance, *file;
     int64_t seen_at_ms;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_FOLDER_H
+#define STORE_FOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "store/artifact.h"
+
+/* Walking the crashes* and hangs* folders of an instance without trusting what lies there. */
+
+/* One regular file; folder_fd and the strings are borrowed for the call. */
+struct folder_file {
+    int folder_fd;
+    const char *folder; /* "crashes", "crashes.2026-11-29-15:21:39", "hangs" */
+    const char *name;
+    enum artifact_kind kind;
+    struct stat sb; /* by fstatat, without following */
+};
+/* Non-zero stops the walk, which returns it. */
+typedef int folder_fn(void *ctx, const struct folder_file *file, struct err *err);
+
+/* Files of out_dir's folders, each folder's in name order. 0 also when out_dir is missing, -errno, or what fn returned. */
+int folder_walk(const char *out_dir, folder_fn *fn, void *ctx, struct err *err);
+
+/*
+ * Reads one file whole: 0 with *ret_data (caller frees) and *ret_sb of the bytes read; -EBUSY while somebody writes it, -EFBIG over
+ * max_bytes, -ENOENT gone, -ELOOP or -EINVAL no longer a regular file, or another -errno.
+ */
+int folder_read(const struct folder_file *file, int64_t max_bytes, char **ret_data,
+                struct stat *ret_sb);
+
+static inline int64_t folder_mtime_ns(const struct stat *sb)
+{
+    return (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking in what an instance has found. The order is the invariant: bytes to
+ * store/, fsync of files and folders, then the rows in one transaction, then the
+ * caller is told. A file already known by name, size, mtime and inode is not read.
+ */
+#include "store/artifact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "store/blob.h"
+#include "store/folder.h"
+#include "store/stmt.h"
+
+#define SCAN_STOP 1 /* of folder_fn: the batch is full */
+
+struct scan {
+    struct db *db;
+    const char *state_dir;
+    const struct artifact_source *src;
+    struct blob_batch blobs;
+    bool began; /* a transaction is open */
+    int n_read; /* bounds a call also when what was read is known already */
+    size_t n_seen;
+    struct artifact_seen seen[ARTIFACT_BATCH];
+    sqlite3_stmt *known, *same, *moved, *content, *blob, *insert, *fill;
+};
+
+/* What the index has of a file. */
+struct known {
+    int64_t id;
+    bool saved;
+    int code;
+    bool here; /* its folder and inode are still those of the row */
+};
+
+static int scan_prepare(struct scan *s, struct err *err)
+{
+    const struct {
+        sqlite3_stmt **st;
+        const char *sql;
+    } all[] = {
+        /* By what a scan sees without reading. */
+        {&s->known, "SELECT id, sha256 IS NOT NULL, code, folder FROM occurrences"
+                    " WHERE run = ?1 AND target = ?2 AND instance = ?3 AND kind = ?4 AND name = ?5"
+                    " AND mtime_ns = ?6 AND size_bytes = ?7 AND ino = ?8"
+                    " ORDER BY sha256 IS NULL LIMIT 1"},
+        /* By identity. */
+        {&s->same, "SELECT id FROM occurrences"
+                   " WHERE run = ?1 AND target = ?2 AND instance = ?3 AND kind = ?4 AND name = ?5"
+                   " AND mtime_ns = ?6 AND ifnull(sha256, '') = ifnull(?7, '')"},
+        {&s->moved, "UPDATE occurrences SET folder = ?2, ino = ?3 WHERE id = ?1"},
+        {&s->content, "SELECT 1 FROM occurrences WHERE run = ?1 AND target = ?2 AND sha256 = ?3"
+                      " LIMIT 1"},
+        {&s->blob, "INSERT INTO blobs (sha256, size_bytes, saved_at_ms) VALUES (?1, ?2, ?3)"
+                   " ON CONFLICT (sha256) DO NOTHING"},
+        {&s->insert, "INSERT INTO occurrences (run, target, instance, kind, name, mtime_ns,"
+                     " size_bytes, ino, folder, sha256, code, seen_at_ms)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+        {&s->fill, "UPDATE occurrences SET sha256 = ?2, code = 0, size_bytes = ?3 WHERE id = ?1"},
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+        r = stmt_open(s->db, all[i].sql, all[i].st, err);
+    return r;
+}
+
+static void scan_release(struct scan *s)
+{
+    sqlite3_stmt *all[] = {s->known, s->same, s->moved, s->content, s->blob, s->insert, s->fill};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        (void)sqlite3_finalize(all[i]);
+    blob_batch_close(&s->blobs);
+}
+
+static int scan_begin(struct scan *s, struct err *err)
+{
+    int r;
+
+    if (s->began)
+        return 0;
+    if ((r = db_begin(s->db, err)) < 0)
+        return r;
+    s->began = true;
+    return 0;
+}
+
+static void bind_identity(const struct scan *s, sqlite3_stmt *st, const struct folder_file *f,
+                          const struct stat *sb)
+{
+    stmt_text(st, 1, s->src->run);
+    stmt_text(st, 2, s->src->target);
+    stmt_text(st, 3, s->src->instance);
+    stmt_text(st, 4, artifact_kind_name(f->kind));
+    stmt_name(st, 5, f->name);
+    stmt_int(st, 6, folder_mtime_ns(sb));
+}
+
+static int find_known(struct scan *s, const struct folder_file *f, struct known *ret,
+                      struct err *err)
+{
+    sqlite3_stmt *st = s->known;
+    int r;
+
+    bind_identity(s, st, f, &f->sb);
+    stmt_int(st, 7, f->sb.st_size);
+    stmt_int(st, 8, (int64_t)f->sb.st_ino);
+    if ((r = stmt_step(s->db, st, err)) == 1) {
+        cleanup_free char *folder = stmt_dup(st, 3);
+
+        *ret = (struct known){.id = stmt_col(st, 0),
+                              .saved = stmt_col(st, 1) != 0,
+                              .code = (int)stmt_col(st, 2),
+                              .here = folder != NULL && strcmp(folder, f->folder) == 0};
+    }
+    (void)sqlite3_reset(st);
+    return r;
+}
+
+/* The row is right but for where the file lies: AFL++ has renamed the folder. */
+static int put_moved(struct scan *s, const struct folder_file *f, int64_t id, const struct stat *sb,
+                     struct err *err)
+{
+    int r = scan_begin(s, err);
+
+    if (r < 0)
+        return r;
+    stmt_int(s->moved, 1, id);
+    stmt_name(s->moved, 2, f->folder);
+    stmt_int(s->moved, 3, (int64_t)sb->st_ino);
+    return stmt_run(s->db, s->moved, err);
+}
+
+/* The occurrence of that identity, 0 none; sha256 NULL for unsaved. */
+static int find_same(struct scan *s, const struct folder_file *f, const struct stat *sb,
+                     const char *sha256, int64_t *ret_id, struct err *err)
+{
+    int r;
+
+    bind_identity(s, s->same, f, sb);
+    stmt_text(s->same, 7, sha256);
+    r = stmt_step(s->db, s->same, err);
+    if (r == 1)
+        *ret_id = stmt_col(s->same, 0);
+    (void)sqlite3_reset(s->same);
+    return r;
+}
+
+static int is_new_content(struct scan *s, const char *sha256, bool *ret, struct err *err)
+{
+    int r;
+
+    stmt_text(s->content, 1, s->src->run);
+    stmt_text(s->content, 2, s->src->target);
+    stmt_text(s->content, 3, sha256);
+    r = stmt_step(s->db, s->content, err);
+    (void)sqlite3_reset(s->content);
+    *ret = r == 0;
+    return r < 0 ? r : 0;
+}
+
+static int put_row(struct scan *s, const struct folder_file *f, const struct stat *sb,
+                   const char *sha256, int code, int64_t fill_id, struct err *err)
+{
+    int64_t now = clock_wall_ms(), mtime_ms = folder_mtime_ns(sb) / 1000000;
+    int r;
+
+    if (sha256 != NULL) {
+        stmt_text(s->blob, 1, sha256);
+        stmt_int(s->blob, 2, sb->st_size);
+        stmt_int(s->blob, 3, now);
+        if ((r = stmt_run(s->db, s->blob, err)) < 0)
+            return r;
+    }
+    if (fill_id > 0) {
+        stmt_int(s->fill, 1, fill_id);
+        stmt_text(s->fill, 2, sha256);
+        stmt_int(s->fill, 3, sb->st_size);
+        return stmt_run(s->db, s->fill, err);
+    }
+    bind_identity(s, s->insert, f, sb);
+    stmt_int(s->insert, 7, sb->st_size);
+    stmt_int(s->insert, 8, (int64_t)sb->st_ino);
+    stmt_name(s->insert, 9, f->folder);
+    stmt_text(s->insert, 10, sha256);
+    stmt_int(s->insert, 11, code);
+    /* When it was found, also when we come by later; a clock set forward must not count. */
+    stmt_int(s->insert, 12, mtime_ms > 0 && mtime_ms < now ? mtime_ms : now);
+    return stmt_run(s->db, s->insert, err);
+}
+
+/* A file whose bytes cannot be had: known once, not told again. */
+static int take_unsaved(struct scan *s, const struct folder_file *f, int code,
+                        const struct known *known, struct err *err)
+{
+    struct artifact_seen *seen = &s->seen[s->n_seen];
+    int64_t id = 0;
+    int r;
+
+    if (known != NULL)
+        return 0;
+    if ((r = find_same(s, f, &f->sb, NULL, &id, err)) != 0)
+        return r < 0 ? r : put_moved(s, f, id, &f->sb, err);
+    if ((r = scan_begin(s, err)) < 0 || (r = put_row(s, f, &f->sb, NULL, code, 0, err)) < 0)
+        return r;
+    *seen = (struct artifact_seen){
+        .kind = f->kind, .size_bytes = f->sb.st_size, .unsaved = true, .code = code};
+    (void)strlcpy(seen->name, f->name, sizeof(seen->name));
+    s->n_seen++;
+    return 0;
+}
+
+static int take_content(struct scan *s, const struct folder_file *f, const char *data,
+                        const struct stat *sb, const struct known *known, struct err *err)
+{
+    struct artifact_seen *seen = &s->seen[s->n_seen];
+    int64_t id = 0;
+    char sha256[65];
+    bool new_content = false;
+    int r;
+
+    hash_sha256_hex(data, (size_t)sb->st_size, sha256);
+    if ((r = find_same(s, f, sb, sha256, &id, err)) != 0)
+        return r < 0 ? r : put_moved(s, f, id, sb, err);
+    if ((r = is_new_content(s, sha256, &new_content, err)) < 0 ||
+        (r = blob_batch_put(&s->blobs, sha256, data, (size_t)sb->st_size, err)) < 0 ||
+        (r = scan_begin(s, err)) < 0 ||
+        (r = put_row(s, f, sb, sha256, 0, known != NULL ? known->id : 0, err)) < 0)
+        return r;
+    *seen = (struct artifact_seen){
+        .kind = f->kind, .size_bytes = sb->st_size, .new_content = new_content};
+    (void)strlcpy(seen->sha256, sha256, sizeof(seen->sha256));
+    (void)strlcpy(seen->name, f->name, sizeof(seen->name));
+    s->n_seen++;
+    return 0;
+}
+
+static int scan_file(void *ctx, const struct folder_file *f, struct err *err)
+{
+    struct scan *s = ctx;
+    struct known known = {0};
+    struct stat sb;
+    cleanup_free char *data = NULL;
+    int r = find_known(s, f, &known, err);
+
+    if (r < 0)
+        return r;
+    if (r == 1 && !known.here && (r = put_moved(s, f, known.id, &f->sb, err)) < 0)
+        return r;
+    if (known.id > 0 && (known.saved || known.code == -EFBIG))
+        return 0;
+    if (s->n_seen == ARTIFACT_BATCH || s->n_read == 2 * ARTIFACT_BATCH)
+        return SCAN_STOP;
+    r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
+    switch (r) {
+    case 0:
+        s->n_read++;
+        return take_content(s, f, data, &sb, known.id > 0 ? &known : NULL, err);
+    case -EBUSY:
+    case -ENOENT:
+    case -ELOOP:
+    case -EINVAL:
+        return 0; /* being written, or no longer what it was: the next scan sees */
+    case -ENOMEM:
+        return err_sys(err, r, "cannot read %s/%s", f->folder, f->name);
+    default:
+        return take_unsaved(s, f, r, known.id > 0 ? &known : NULL, err);
+    }
+}
+
+int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
+                  artifact_fn *fn, void *ctx, bool *ret_more, struct err *err)
+{
+    struct scan s = {.db = db, .state_dir = state_dir, .src = src, .blobs = {.store_fd = -1}};
+    bool more = false;
+    int r;
+
+    if ((r = scan_prepare(&s, err)) == 0 && (r = blob_batch_open(&s.blobs, state_dir, err)) == 0) {
+        r = folder_walk(src->out_dir, scan_file, &s, err);
+        if (r == SCAN_STOP) {
+            more = true;
+            r = 0;
+        }
+    }
+    if (r == 0)
+        r = blob_batch_sync(&s.blobs, err);
+    if (r == 0 && s.began)
+        r = db_commit(db, err);
+    if (r < 0 && s.began)
+        db_rollback(db);
+    scan_release(&s);
+    if (r < 0) {
+        (void)err_wrap(err, "artifacts of %s/%s", src->target, src->instance);
+        return r;
+    }
+    for (size_t i = 0; fn != NULL && i < s.n_seen; i++)
+        fn(ctx, src, &s.seen[i]);
+    if (ret_more != NULL)
+        *ret_more = more;
+    return (int)s.n_seen;
+}
