@@ -33,6 +33,12 @@ void aflprobe_free(struct aflprobe *p);
 json_t *aflprobe_to_json(const struct aflprobe *p); /* new reference */
 int aflprobe_from_json(const json_t *j, struct aflprobe **ret,
                        struct err *err); /* bounded, hostile-safe */
+/* "4.04c" -> 404, "5.0" -> 500, 0 when it is no version. */
+int aflprobe_version_num(const char *version);
+/* Fills version, flags, forms and variables from what "afl-fuzz -hh" printed (colours and all); nothing is asked. */
+void aflprobe_parse_help(struct aflprobe *p, const char *text);
+/* Adds the variables of asked that the text does not call mistyped or deprecated. */
+void aflprobe_parse_env(struct aflprobe *p, const struct strv *asked, const char *text);
 bool aflprobe_has_flag(const struct aflprobe *p, char flag);
 bool aflprobe_has_value(const struct aflprobe *p, char flag,
                         const char *value); /* true if the help lists value for flag */

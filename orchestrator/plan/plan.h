@@ -15,18 +15,45 @@
  * Every instance of a run with the exact argv, environment, CPU and limits it will have. Pure: a plan depends on the spec, the
  * probes' results, the host facts and the seed, and on nothing else. fuzzctl makes it, fuzzd runs it as it is, campaigns/NAME/RUN/plan.json keeps it.
  */
-#define PLAN_VERSION 1
+#define PLAN_VERSION       1
+#define PLAN_MAX_TARGETS   256
+#define PLAN_MAX_INSTANCES 256 /* of one target */
+#define PLAN_NAME_MAX      50  /* of AFL++'s -M and -S; longer is a FATAL there */
 #define PLAN_STATSD_PORT                                                                           \
     "@STATSD_PORT@" /* in an instance's env; fuzzd puts its own port there when it starts the instance */
 
+/* What elfprobe said of one file the spec names. */
+struct plan_file {
+    char *path;
+    int error; /* 0, or -errno and msg */
+    char msg[256];
+    struct elfprobe elf;
+};
+
+/* Facts of one target, in the order of spec->targets. */
+struct plan_target_facts {
+    char seeds_sha256[65];
+    long n_seeds;
+    struct strv reach_required;
+};
+
+/* Everything a plan needs to know of the host; gathered by plan/host.h, made by hand in tests. */
 struct plan_host {
-    const int *cpus; /* allowed CPUs */
+    int *cpus; /* allowed CPUs, ascending */
     int n_cpus;
-    const char
-        *run_dir; /* absolute, of this run; a print-only plan uses a made-up last part "RUN" */
-    const char *run_id;
+    int machine;   /* e_machine of programs this host runs */
+    char *run_dir; /* absolute, of this run; a print-only plan uses a made-up last part "RUN" */
+    char *run_id;
+    char *path, *home;      /* PATH and HOME for the instances */
     bool core_pattern_pipe; /* /proc/sys/kernel/core_pattern starts with '|' */
-    const char *preload;    /* path of fuzz-preload.so or NULL */
+    char *preload;          /* path of fuzz-preload.so or NULL */
+    uint64_t seed;          /* used when the spec names none */
+    char *git_commit;       /* of spec->root, NULL: no repository */
+    bool git_dirty;
+    struct plan_file *files;
+    size_t n_files;
+    struct plan_target_facts *targets; /* one for each of the spec's */
+    size_t n_targets;
 };
 
 enum plan_role { PLAN_MAIN, PLAN_SAN, PLAN_CMPLOG, PLAN_LAF, PLAN_MOPT, PLAN_OLD, PLAN_SCHED };
@@ -52,6 +79,7 @@ struct plan_program {
     char *sha256, *build_id;
     bool kit; /* built with our kit: takes --one FILE, --reach */
     bool asan;
+    bool instrumented;
 };
 
 struct plan_target {
@@ -87,6 +115,9 @@ struct plan {
     char hash[65]; /* SHA-256 of the canonical JSON without this field */
 };
 
+/* The probed file of that path, or NULL. */
+const struct plan_file *plan_host_file(const struct plan_host *host, const char *path);
+
 /*
  * Checks the harnesses against the probe (refusing what this afl-fuzz cannot drive, with the reason, as a fault of the spec's line) and lays the
  * plan out. Returns 0 with *ret, or -EINVAL with faults.
@@ -95,11 +126,14 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
                struct plan **ret, struct spec_faults *faults, struct err *err);
 void plan_free(struct plan *plan);
 json_t *plan_to_json(const struct plan *plan); /* new reference; canonical: sorted keys */
-/* From our own file or a client: bounded and checked (names, absolute paths below run_dir, version). */
+/* From our own file or a client: bounded and checked (version, names, paths below run_dir, the hash). -EINVAL, -EBADMSG (hash). */
 int plan_from_json(const json_t *j, struct plan **ret, struct err *err);
 /* For people: fuzzctl plan. */
 void plan_print(const struct plan *plan, FILE *out);
 const char *plan_role_name(enum plan_role role);
+int plan_role_from_name(const char *name); /* -EINVAL when there is none */
+/* SHA-256 of the canonical JSON of j without its member "hash". */
+void plan_hash_json(const json_t *j, char ret_hex[65]);
 /* First match or NULL. */
 const struct plan_target *plan_target_find(const struct plan *plan, const char *name);
 
