@@ -41,7 +41,7 @@
 #define SANITIZED 0
 #endif
 
-enum mode { MODE_REPLAY, MODE_ONE, MODE_REACH, MODE_HELP, MODE_USAGE };
+enum mode { MODE_REPLAY, MODE_ONE, MODE_REACH, MODE_REQUIRED, MODE_HELP, MODE_USAGE };
 
 struct options {
     enum mode mode;
@@ -62,6 +62,7 @@ static void usage(FILE *f)
             "usage: replay [--timeout MS] FILE|DIR...   replay each input in a child process\n"
             "       replay --one FILE                   run one input in this process\n"
             "       replay --reach FILE|DIR...          print how often each place was reached\n"
+            "       replay --required                   print the places inputs must reach\n"
             "FILE may be - for stdin. Target %s, inputs are cut to %u bytes.\n"
             "Exit status: 0 all passed, 1 some failed, 2 usage or input error, 3 no inputs.\n",
             fz_target.name, FZ_INPUT_MAX);
@@ -341,6 +342,8 @@ static int options_parse(int argc, char **argv, struct options *opt)
             opt->mode = MODE_ONE;
         } else if (strcmp(argv[i], "--reach") == 0 && opt->mode == MODE_REPLAY) {
             opt->mode = MODE_REACH;
+        } else if (strcmp(argv[i], "--required") == 0 && opt->mode == MODE_REPLAY) {
+            opt->mode = MODE_REQUIRED;
         } else if (strcmp(argv[i], "--timeout") == 0 && i + 1 < argc) {
             char *end;
             long ms = strtol(argv[++i], &end, 10);
@@ -355,7 +358,9 @@ static int options_parse(int argc, char **argv, struct options *opt)
             opt->mode = MODE_USAGE;
         }
     }
-    if (i == argc || (opt->mode == MODE_ONE && argc - i != 1))
+    if (opt->mode == MODE_REQUIRED && i == argc)
+        return i;
+    if (i == argc || opt->mode == MODE_REQUIRED || (opt->mode == MODE_ONE && argc - i != 1))
         opt->mode = opt->mode == MODE_HELP ? MODE_HELP : MODE_USAGE;
     return i;
 }
@@ -392,6 +397,11 @@ int fz_replay_main(int argc, char **argv)
     if (opt.mode == MODE_HELP || opt.mode == MODE_USAGE) {
         usage(opt.mode == MODE_HELP ? stdout : stderr);
         return opt.mode == MODE_HELP ? FZ_REPLAY_CLEAN : FZ_REPLAY_ERROR;
+    }
+    if (opt.mode == MODE_REQUIRED) {
+        for (size_t k = 0; fz_target.reach != NULL && fz_target.reach[k] != NULL; k++)
+            puts(fz_target.reach[k]);
+        return FZ_REPLAY_CLEAN;
     }
     fz_twice_default(true);
     if (opt.mode == MODE_ONE)
