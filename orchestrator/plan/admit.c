@@ -57,16 +57,16 @@ static const struct elfprobe *admit_program(const struct admit *a, const char *k
 }
 
 /* A program that afl-fuzz runs: it needs the runtime, and one whose protocol this afl-fuzz speaks. */
-static const struct elfprobe *admit_fuzzed(const struct admit *a, const char *key,
-                                           const char *path)
+static const struct elfprobe *admit_fuzzed(const struct admit *a, const char *key, const char *path)
 {
     const struct elfprobe *e = admit_program(a, key, path);
 
     if (e == NULL)
         return NULL;
     if (!e->instrumented) {
-        FAULT(a, key, false, "%s is not instrumented%s; build it with afl-clang-fast or afl-clang-lto",
-              path, e->libfuzzer ? " by AFL++ (it is a libFuzzer program)" : "");
+        FAULT(a, key, false,
+              "%s is not instrumented%s; build it with afl-clang-fast or afl-clang-lto", path,
+              e->libfuzzer ? " by AFL++ (it is a libFuzzer program)" : "");
         return NULL;
     }
     if (e->protocol == ELFPROBE_PROTO_NEW && !a->afl->new_forkserver) {

@@ -30,34 +30,24 @@
 
 /* What plan/argv.c may pass and a stripped-down or packed afl-fuzz might not show as a string. */
 static const char *const may_pass[] = {
-    "AFL_AUTORESUME",
-    "AFL_CUSTOM_MUTATOR_LIBRARY",
-    "AFL_DISABLE_TRIM",
-    "AFL_FINAL_SYNC",
-    "AFL_FORKSRV_INIT_TMOUT",
-    "AFL_HANG_TMOUT",
-    "AFL_IMPORT_FIRST",
-    "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES",
-    "AFL_NO_AFFINITY",
-    "AFL_NO_UI",
-    "AFL_OLD_CHILD_SYNC",
-    "AFL_PRELOAD",
-    "AFL_SKIP_CPUFREQ",
-    "AFL_STATSD",
-    "AFL_STATSD_HOST",
-    "AFL_STATSD_PORT",
-    "AFL_STATSD_TAGS_FLAVOR",
-    "AFL_TESTCACHE_SIZE",
+    "AFL_AUTORESUME",         "AFL_CUSTOM_MUTATOR_LIBRARY",
+    "AFL_DISABLE_TRIM",       "AFL_FINAL_SYNC",
+    "AFL_FORKSRV_INIT_TMOUT", "AFL_HANG_TMOUT",
+    "AFL_IMPORT_FIRST",       "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES",
+    "AFL_NO_AFFINITY",        "AFL_NO_UI",
+    "AFL_OLD_CHILD_SYNC",     "AFL_PRELOAD",
+    "AFL_SKIP_CPUFREQ",       "AFL_STATSD",
+    "AFL_STATSD_HOST",        "AFL_STATSD_PORT",
+    "AFL_STATSD_TAGS_FLAVOR", "AFL_TESTCACHE_SIZE",
 };
 
 /* These change what the question itself does; the help alone vouches for them. */
 static bool not_askable(const char *name)
 {
-    static const char *const names[] = {"AFL_QUIET",        "AFL_IGNORE_UNKNOWN_ENVS",
-                                        "AFL_NO_COLOR",     "AFL_NO_COLOUR",
-                                        "AFL_DEBUG",        "AFL_DEBUG_CHILD",
-                                        "AFL_PIZZA_MODE",   "AFL_PYTHON_MODULE",
-                                        "AFL_FUZZER_ARGS",  "AFL_PERFORMANCE_FILE"};
+    static const char *const names[] = {
+        "AFL_QUIET",       "AFL_IGNORE_UNKNOWN_ENVS", "AFL_NO_COLOR",   "AFL_NO_COLOUR",
+        "AFL_DEBUG",       "AFL_DEBUG_CHILD",         "AFL_PIZZA_MODE", "AFL_PYTHON_MODULE",
+        "AFL_FUZZER_ARGS", "AFL_PERFORMANCE_FILE"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
@@ -88,8 +78,7 @@ static void asked_from_file(struct strv *asked, const char *data, size_t size)
         while (at + n < size && n < 64 &&
                (isupper((unsigned char)hit[n]) || isdigit((unsigned char)hit[n]) || hit[n] == '_'))
             n++;
-        if (n > 4 && n < 64 && at > 0 && data[at - 1] == '\0' && at + n < size &&
-            hit[n] == '\0') {
+        if (n > 4 && n < 64 && at > 0 && data[at - 1] == '\0' && at + n < size && hit[n] == '\0') {
             memcpy(name, hit, n);
             name[n] = '\0';
             asked_add(asked, name);
@@ -110,7 +99,8 @@ static char *afl_find(const char *name)
     while (*path != '\0') {
         size_t n = strcspn(path, ":");
         cleanup_free char *dir = xstrndup(path, n);
-        cleanup_free char *full = xasprintf("%s/%s", n > 0 ? dir : ".", name != NULL ? name : "afl-fuzz");
+        cleanup_free char *full =
+            xasprintf("%s/%s", n > 0 ? dir : ".", name != NULL ? name : "afl-fuzz");
         struct stat st;
 
         if (stat(full, &st) == 0 && S_ISREG(st.st_mode) && access(full, X_OK) == 0)
@@ -322,9 +312,8 @@ json_t *aflprobe_to_json(const struct aflprobe *p)
 {
     return json_pack("{s:s?,s:s?,s:s,s:s?,s:i,s:s,s:o,s:o,s:b}", "path", p->path, "showmap",
                      p->showmap, "sha256", p->sha256, "version", p->version, "version_num",
-                     p->version_num, "flags", p->flags, "flag_forms",
-                     list_to_json(&p->flag_forms), "env", list_to_json(&p->env), "new_forkserver",
-                     p->new_forkserver);
+                     p->version_num, "flags", p->flags, "flag_forms", list_to_json(&p->flag_forms),
+                     "env", list_to_json(&p->env), "new_forkserver", p->new_forkserver);
 }
 
 static bool text_ok(const char *s, size_t min, size_t max)
@@ -363,8 +352,8 @@ int aflprobe_from_json(const json_t *j, struct aflprobe **ret, struct err *err)
     json_int_t num = json_integer_value(json_object_get(j, "version_num"));
     struct aflprobe *p;
 
-    if (!text_ok(path, 1, 4096) || path[0] != '/' || !text_ok(version, 1, 31) ||
-        sha256 == NULL || !hash_hex_ok(sha256) || !text_ok(flags, 1, sizeof(p->flags) - 1) ||
+    if (!text_ok(path, 1, 4096) || path[0] != '/' || !text_ok(version, 1, 31) || sha256 == NULL ||
+        !hash_hex_ok(sha256) || !text_ok(flags, 1, sizeof(p->flags) - 1) ||
         (showmap != NULL && (!text_ok(showmap, 1, 4096) || showmap[0] != '/')) || num < 0 ||
         num > 99999)
         return err_set(err, -EINVAL, "not the answer of an afl-fuzz probe");

@@ -172,8 +172,8 @@ void aflprobe_parse_help(struct aflprobe *p, const char *text)
     char line[LINE_MAX_BYTES], flag = 0;
 
     while ((text = help_line(text, line)) != NULL) {
-        bool option = strncmp(line, "  -", 3) == 0 && isalnum((unsigned char)line[3]) &&
-                      !word_byte(line[4]);
+        bool option =
+            strncmp(line, "  -", 3) == 0 && isalnum((unsigned char)line[3]) && !word_byte(line[4]);
 
         read_version(p, line);
         if (option) {

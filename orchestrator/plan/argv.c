@@ -27,10 +27,21 @@
 
 /* Names the plan sets by itself; a user's own would break an instance or its supervision. */
 static const char *const reserved[] = {
-    "AFL_AUTORESUME", "AFL_NO_AFFINITY", "AFL_TRY_AFFINITY", "AFL_NO_UI",
-    "AFL_FORCE_UI",   "AFL_STATSD",      "AFL_STATSD_HOST",  "AFL_STATSD_PORT",
-    "AFL_STATSD_TAGS_FLAVOR", "AFL_HANG_TMOUT", "AFL_FORKSRV_INIT_TMOUT", "AFL_TMPDIR",
-    "AFL_CUSTOM_MUTATOR_LIBRARY", "AFL_FUZZER_ARGS", "TMPDIR",
+    "AFL_AUTORESUME",
+    "AFL_NO_AFFINITY",
+    "AFL_TRY_AFFINITY",
+    "AFL_NO_UI",
+    "AFL_FORCE_UI",
+    "AFL_STATSD",
+    "AFL_STATSD_HOST",
+    "AFL_STATSD_PORT",
+    "AFL_STATSD_TAGS_FLAVOR",
+    "AFL_HANG_TMOUT",
+    "AFL_FORKSRV_INIT_TMOUT",
+    "AFL_TMPDIR",
+    "AFL_CUSTOM_MUTATOR_LIBRARY",
+    "AFL_FUZZER_ARGS",
+    "TMPDIR",
 };
 
 const char *argv_env_refusal(const struct aflprobe *afl, const char *entry)
@@ -97,8 +108,7 @@ static void preload_env(const struct argv_input *in, struct plan_instance *inst)
                                    "and must come first");
         return;
     }
-    value = user != NULL ? xasprintf("%s:%s", in->host->preload, user)
-                         : xstrdup(in->host->preload);
+    value = user != NULL ? xasprintf("%s:%s", in->host->preload, user) : xstrdup(in->host->preload);
     afl_env(in, inst, "AFL_PRELOAD", value, true);
     free(value);
 }
@@ -167,8 +177,8 @@ static void option(const struct argv_input *in, struct plan_instance *inst, char
                    const char *value)
 {
     if (!aflprobe_has_flag(in->afl, flag)) {
-        strv_addf(&inst->left_out, "-%c %s: afl-fuzz %s has no -%c", flag, value,
-                  in->afl->version, flag);
+        strv_addf(&inst->left_out, "-%c %s: afl-fuzz %s has no -%c", flag, value, in->afl->version,
+                  flag);
         return;
     }
     strv_addf(&inst->argv, "-%c", flag);

@@ -125,7 +125,8 @@ static void read_symbol(Elf *elf, const char *name, const GElf_Sym *sym, struct 
             elfcalls_add(calls, ELFCALLS_CMPLOG, sym->st_value, sym->st_size);
         else
             e->cmplog = true;
-    } else if (strncmp(name, "__ubsan_handle_", 15) == 0) {
+    } else if (strncmp(name, "__ubsan_handle_", 15) == 0 &&
+               strncmp(name + 15, "cfi_", 4) != 0) { /* LLVM's runtime calls those itself */
         if (here)
             elfcalls_add(calls, ELFCALLS_UBSAN, sym->st_value, sym->st_size);
         else
@@ -158,9 +159,9 @@ static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct elf
 static void read_dynamic(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct elfprobe *e,
                          bool *own_libraries)
 {
-    static const char *const common[] = {"libc.so",  "libm.so",     "libpthread.so", "libdl.so",
-                                         "librt.so", "libgcc_s.so", "libstdc++.so",  "libc++.so",
-                                         "libasan",  "libubsan",    "libclang_rt",   "ld-linux",
+    static const char *const common[] = {"libc.so",   "libm.so",      "libpthread.so", "libdl.so",
+                                         "librt.so",  "libgcc_s.so",  "libstdc++.so",  "libc++.so",
+                                         "libasan",   "libubsan",     "libclang_rt",   "ld-linux",
                                          "libc++abi", "libresolv.so", "libunwind"};
     Elf_Data *data = elf_getdata(scn, NULL);
     GElf_Dyn dyn;
@@ -245,8 +246,7 @@ static void read_elf(Elf *elf, struct elfprobe *e)
     elfcalls_scan(calls, elf, eh.e_machine);
     e->cmplog |= elfcalls_found(calls, ELFCALLS_CMPLOG);
     e->ubsan |= elfcalls_found(calls, ELFCALLS_UBSAN);
-    e->cmplog_certain =
-        e->cmplog || (elfcalls_known(calls, ELFCALLS_CMPLOG) && !own_libraries);
+    e->cmplog_certain = e->cmplog || (elfcalls_known(calls, ELFCALLS_CMPLOG) && !own_libraries);
     elfcalls_free(calls);
 }
 
@@ -312,14 +312,15 @@ const char *elfprobe_protocol_name(enum elfprobe_protocol protocol)
 
 json_t *elfprobe_to_json(const struct elfprobe *e)
 {
-    return json_pack(
-        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,s:s,s:i,s:s,s:s,s:I}",
-        "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
-        e->instrumented, "persistent", e->persistent, "deferred", e->deferred, "shm_testcase",
-        e->shm_testcase, "asan", e->asan, "asan_dynamic", e->asan_dynamic, "ubsan", e->ubsan,
-        "msan", e->msan, "tsan", e->tsan, "lsan", e->lsan, "libfuzzer", e->libfuzzer, "cmplog",
-        e->cmplog, "cmplog_certain", e->cmplog_certain, "autodict", e->autodict, "kit", e->kit,
-        "map_size", (json_int_t)e->map_size, "protocol", elfprobe_protocol_name(e->protocol),
-        "machine", e->machine, "build_id", e->build_id, "sha256", e->sha256, "size_bytes",
-        (json_int_t)e->size_bytes);
+    return json_pack("{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
+                     "s:s,s:i,s:s,s:s,s:I}",
+                     "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
+                     e->instrumented, "persistent", e->persistent, "deferred", e->deferred,
+                     "shm_testcase", e->shm_testcase, "asan", e->asan, "asan_dynamic",
+                     e->asan_dynamic, "ubsan", e->ubsan, "msan", e->msan, "tsan", e->tsan, "lsan",
+                     e->lsan, "libfuzzer", e->libfuzzer, "cmplog", e->cmplog, "cmplog_certain",
+                     e->cmplog_certain, "autodict", e->autodict, "kit", e->kit, "map_size",
+                     (json_int_t)e->map_size, "protocol", elfprobe_protocol_name(e->protocol),
+                     "machine", e->machine, "build_id", e->build_id, "sha256", e->sha256,
+                     "size_bytes", (json_int_t)e->size_bytes);
 }

@@ -36,8 +36,9 @@ struct elfprobe {
      */
     bool cmplog, cmplog_certain;
     bool autodict;
-    bool kit;      /* built with our harness kit */
-    long map_size; /* guards in the ELF (size of __sancov_guards / 4, or __afl_final_loc of an LTO build), 0 unknown */
+    bool kit; /* built with our harness kit */
+    long
+        map_size; /* guards in the ELF (size of __sancov_guards / 4, or __afl_final_loc of an LTO build), 0 unknown */
     enum elfprobe_protocol protocol;
     int machine;       /* e_machine */
     char build_id[65]; /* hex, "" none */

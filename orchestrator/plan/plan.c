@@ -20,7 +20,7 @@
 #define AUTO_TIMEOUT_MAX_MS 1000
 
 static const char *const role_names[] = {
-    [PLAN_MAIN] = "main", [PLAN_SAN] = "sanitizer", [PLAN_CMPLOG] = "cmplog", [PLAN_LAF] = "laf",
+    [PLAN_MAIN] = "main", [PLAN_SAN] = "sanitizer", [PLAN_CMPLOG] = "cmplog",  [PLAN_LAF] = "laf",
     [PLAN_MOPT] = "mopt", [PLAN_OLD] = "old",       [PLAN_SCHED] = "schedule",
 };
 
@@ -165,9 +165,8 @@ static void instances_fill(const struct plan *plan, struct plan_target *t,
                            const struct spec_target *st, const struct aflprobe *afl,
                            const struct plan_host *host, size_t n, size_t *next)
 {
-    struct variant_builds builds = {.sanitizer = st->sanitizer != NULL,
-                                    .cmplog = st->cmplog != NULL,
-                                    .laf = st->laf != NULL};
+    struct variant_builds builds = {
+        .sanitizer = st->sanitizer != NULL, .cmplog = st->cmplog != NULL, .laf = st->laf != NULL};
     struct variant *v = xcalloc(n, sizeof(*v));
 
     variant_choose(afl, &builds, n, v);

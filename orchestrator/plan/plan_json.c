@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "plan/plan.h"
 
-#define TEXT_MAX  8192
-#define LIST_MAX  1024
+#define TEXT_MAX 8192
+#define LIST_MAX 1024
 
 enum kind {
     K_TEXT,   /* char *, any text */
@@ -40,7 +40,10 @@ struct member {
     enum kind kind;
     size_t offset;
 };
-#define M(s, field, kind) {#field, kind, offsetof(struct s, field)}
+#define M(s, field, kind)                                                                          \
+    {                                                                                              \
+#field, kind, offsetof(struct s, field)                                                    \
+    }
 
 static const struct member limits_members[] = {
     M(spec_limits, memory_bytes, K_I64),     M(spec_limits, pids, K_I64),
@@ -50,19 +53,23 @@ static const struct member limits_members[] = {
     M(spec_limits, log_max_bytes, K_I64),    {0},
 };
 static const struct member program_members[] = {
-    M(plan_program, path, K_PATH_N), M(plan_program, sha256, K_TEXT_N),
-    M(plan_program, build_id, K_TEXT_N), M(plan_program, kit, K_BOOL),
-    M(plan_program, asan, K_BOOL), M(plan_program, instrumented, K_BOOL), {0},
+    M(plan_program, path, K_PATH_N),
+    M(plan_program, sha256, K_TEXT_N),
+    M(plan_program, build_id, K_TEXT_N),
+    M(plan_program, kit, K_BOOL),
+    M(plan_program, asan, K_BOOL),
+    M(plan_program, instrumented, K_BOOL),
+    {0},
 };
 static const struct member instance_members[] = {
-    M(plan_instance, name, K_NAME),         M(plan_instance, full_id, K_TEXT),
-    M(plan_instance, role, K_ROLE),         M(plan_instance, is_main, K_BOOL),
-    M(plan_instance, cpu, K_INT),           M(plan_instance, argv, K_LIST),
-    M(plan_instance, env, K_LIST),          M(plan_instance, binary, K_PATH),
-    M(plan_instance, out_dir, K_BELOW),     M(plan_instance, scratch_dir, K_BELOW),
-    M(plan_instance, log_path, K_BELOW),    M(plan_instance, run_path, K_BELOW),
-    M(plan_instance, exit_path, K_BELOW),   M(plan_instance, timeout_ms, K_I64),
-    M(plan_instance, left_out, K_LIST),     {0},
+    M(plan_instance, name, K_NAME),       M(plan_instance, full_id, K_TEXT),
+    M(plan_instance, role, K_ROLE),       M(plan_instance, is_main, K_BOOL),
+    M(plan_instance, cpu, K_INT),         M(plan_instance, argv, K_LIST),
+    M(plan_instance, env, K_LIST),        M(plan_instance, binary, K_PATH),
+    M(plan_instance, out_dir, K_BELOW),   M(plan_instance, scratch_dir, K_BELOW),
+    M(plan_instance, log_path, K_BELOW),  M(plan_instance, run_path, K_BELOW),
+    M(plan_instance, exit_path, K_BELOW), M(plan_instance, timeout_ms, K_I64),
+    M(plan_instance, left_out, K_LIST),   {0},
 };
 static const struct member target_members[] = {
     M(plan_target, name, K_NAME),           M(plan_target, sync_dir, K_BELOW),
@@ -78,17 +85,29 @@ static const struct member target_members[] = {
 };
 static const struct member plan_members[] = {
     M(plan, run_dir, K_PATH), /* first: K_BELOW is judged by it */
-    M(plan, campaign, K_NAME),    M(plan, run_id, K_NAME),       M(plan, root, K_PATH),
-    M(plan, spec_path, K_PATH),   M(plan, budget_ms, K_I64),     M(plan, execs, K_I64),
-    M(plan, plateau_ms, K_I64),   M(plan, seed, K_U64),          M(plan, stop_on, K_STOP_ON),
-    M(plan, cores, K_INT),        M(plan, limits, K_LIMITS),     M(plan, afl_path, K_PATH),
-    M(plan, afl_version, K_TEXT), M(plan, afl_sha256, K_TEXT),   M(plan, afl_showmap, K_PATH_N),
-    M(plan, git_commit, K_TEXT_N), M(plan, git_dirty, K_BOOL),   M(plan, warnings, K_LIST),
+    M(plan, campaign, K_NAME),
+    M(plan, run_id, K_NAME),
+    M(plan, root, K_PATH),
+    M(plan, spec_path, K_PATH),
+    M(plan, budget_ms, K_I64),
+    M(plan, execs, K_I64),
+    M(plan, plateau_ms, K_I64),
+    M(plan, seed, K_U64),
+    M(plan, stop_on, K_STOP_ON),
+    M(plan, cores, K_INT),
+    M(plan, limits, K_LIMITS),
+    M(plan, afl_path, K_PATH),
+    M(plan, afl_version, K_TEXT),
+    M(plan, afl_sha256, K_TEXT),
+    M(plan, afl_showmap, K_PATH_N),
+    M(plan, git_commit, K_TEXT_N),
+    M(plan, git_dirty, K_BOOL),
+    M(plan, warnings, K_LIST),
     {0},
 };
 
-static const char *const stop_on_names[] = {[SPEC_STOP_NEVER] = "never",
-                                            [SPEC_STOP_FIRST] = "first"};
+static const char *const stop_on_names[] = {
+    [SPEC_STOP_NEVER] = "never", [SPEC_STOP_FIRST] = "first"};
 
 /* ---- out ---- */
 
@@ -169,8 +188,7 @@ json_t *plan_to_json(const struct plan *plan)
         json_t *jt = members_out(target_members, t), *instances = json_array();
 
         for (size_t k = 0; k < t->n_instances; k++)
-            (void)json_array_append_new(instances,
-                                        members_out(instance_members, &t->instances[k]));
+            (void)json_array_append_new(instances, members_out(instance_members, &t->instances[k]));
         (void)json_object_set_new(jt, "instances", instances);
         (void)json_array_append_new(targets, jt);
     }

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks at the host for a plan. Each file is probed once even if several targets share it. A missing git, an unreadable
+ * core_pattern or a replay program that does not answer leave the fact unknown; only what a plan cannot do without is an error.
+ */
+#include "plan/host.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "sys/cpu.h"
+#include "sys/proc.h"
+
+#define GIT_TIMEOUT_MS   5000
+#define REACH_TIMEOUT_MS 5000
+#define REACH_MAX        1000
+
+/* Machine of the programs this host runs: that of our own. */
+static int own_machine(void)
+{
+    Elf64_Ehdr eh;
+    cleanup_close int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || pread(fd, &eh, sizeof(eh), 0) != (ssize_t)sizeof(eh) ||
+        memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
+        return 0;
+    return eh.e_machine; /* at the same place in both classes */
+}
+
+/* stdout of a short command, or NULL when it fails. Caller frees. */
+static char *command_output(const char *const *args, int64_t timeout_ms)
+{
+    struct strv argv = {0};
+    struct proc_spec ps = {
+        .argv = &argv, .cwd = "/", .timeout_ms = timeout_ms, .max_out = 64 << 10};
+    struct proc_result pr = {0};
+    struct err err;
+    char *out = NULL;
+
+    for (; *args != NULL; args++)
+        strv_add(&argv, *args);
+    if (proc_run(&ps, &pr, &err) == 0 && !pr.timed_out && WIFEXITED(pr.status) &&
+        WEXITSTATUS(pr.status) == 0)
+        out = xstrdup(pr.out != NULL ? pr.out : "");
+    proc_result_clear(&pr);
+    strv_clear(&argv);
+    return out;
+}
+
+static void gather_git(struct plan_host *h, const char *root)
+{
+    const char *const head[] = {"git", "--no-optional-locks", "-C", root, "rev-parse", "HEAD",
+                                NULL};
+    const char *const status[] = {"git",    "--no-optional-locks", "-C", root,
+                                  "status", "--porcelain",         NULL};
+    cleanup_free char *commit = command_output(head, GIT_TIMEOUT_MS), *dirty = NULL;
+
+    if (commit == NULL)
+        return;
+    commit[strcspn(commit, "\n")] = '\0';
+    if (strlen(commit) < 40 || strspn(commit, "0123456789abcdef") != strlen(commit))
+        return;
+    dirty = command_output(status, GIT_TIMEOUT_MS);
+    h->git_dirty = dirty == NULL || dirty[0] != '\0';
+    h->git_commit = steal_ptr(&commit);
+}
+
+static void gather_file(struct plan_host *h, const char *path)
+{
+    struct plan_file *f;
+    struct err err = {0};
+
+    if (path == NULL || plan_host_file(h, path) != NULL)
+        return;
+    h->files = xreallocarray(h->files, h->n_files + 1, sizeof(*h->files));
+    f = &h->files[h->n_files++];
+    memset(f, 0, sizeof(*f));
+    f->path = xstrdup(path);
+    f->error = elfprobe_read(path, &f->elf, &err);
+    if (f->error < 0)
+        (void)snprintf(f->msg, sizeof(f->msg), "%.250s", err.msg);
+}
+
+/* A word as the kit writes ids: what else a program prints is not one. */
+static bool id_ok(const char *s)
+{
+    return path_name_ok(s, 64);
+}
+
+/* The ids a kit build requires, from its own mouth ("--required", one a line). */
+static void gather_reach(struct plan_host *h, const struct spec_target *t,
+                         struct plan_target_facts *facts)
+{
+    const struct plan_file *f = plan_host_file(h, t->replay);
+    const char *const args[] = {t->replay, "--required", NULL};
+    cleanup_free char *out = NULL;
+
+    if (f == NULL || f->error < 0 || !f->elf.kit)
+        return;
+    out = command_output(args, REACH_TIMEOUT_MS);
+    for (char *line = out, *next; line != NULL && *line != '\0'; line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL)
+            *next++ = '\0';
+        if (id_ok(line) && facts->reach_required.n < REACH_MAX)
+            strv_add(&facts->reach_required, line);
+    }
+}
+
+static int gather_target(struct plan_host *h, const struct spec_target *t,
+                         struct plan_target_facts *facts, struct err *err)
+{
+    int r;
+
+    gather_file(h, t->harness);
+    gather_file(h, t->cmplog);
+    gather_file(h, t->sanitizer);
+    gather_file(h, t->replay);
+    gather_file(h, t->laf);
+    gather_reach(h, t, facts);
+    if (t->seeds == NULL)
+        return 0;
+    r = file_tree_sha256(t->seeds, facts->seeds_sha256, &facts->n_seeds);
+    return r < 0 ? err_sys(err, r, "%s", t->seeds) : 0;
+}
+
+static void gather_run(struct plan_host *h, const struct spec *spec, const char *state_dir,
+                       bool print_only)
+{
+    char ulid[27], utc[24];
+
+    if (print_only) {
+        h->run_id = xstrdup("RUN");
+        h->run_dir = xasprintf("%s/campaigns/%s/RUN", state_dir, spec->name);
+        return;
+    }
+    (void)clock_ulid(ulid, sizeof(ulid));
+    (void)clock_basic(utc, sizeof(utc), clock_wall_ms());
+    h->run_id = xstrdup(ulid);
+    h->run_dir = xasprintf("%s/campaigns/%s/%s-%s", state_dir, spec->name, utc, ulid + 20);
+}
+
+int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_only,
+                     struct plan_host **ret, struct err *err)
+{
+    struct plan_host *h = xcalloc(1, sizeof(*h));
+    cleanup_free char *pattern = NULL;
+    int r;
+
+    h->cpus = xcalloc(CPU_MAX, sizeof(*h->cpus));
+    h->n_cpus = cpu_allowed(h->cpus, CPU_MAX);
+    h->machine = own_machine();
+    h->path = xstrdup(getenv("PATH") != NULL ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
+    h->home = xstrdup(getenv("HOME") != NULL ? getenv("HOME") : "/");
+    h->core_pattern_pipe =
+        file_read_proc("/proc/sys/kernel/core_pattern", 4096, &pattern) == 0 && pattern[0] == '|';
+    h->preload = path_find_program("fuzz-preload.so");
+    h->seed = print_only ? 0 : arc4random();
+    gather_run(h, spec, state_dir, print_only);
+    gather_git(h, spec->root);
+    h->targets = xcalloc(spec->n_targets + 1, sizeof(*h->targets));
+    h->n_targets = spec->n_targets;
+    for (size_t i = 0; i < spec->n_targets; i++) {
+        r = gather_target(h, &spec->targets[i], &h->targets[i], err);
+        if (r < 0) {
+            plan_host_free(h);
+            return r;
+        }
+    }
+    *ret = h;
+    return 0;
+}
+
+void plan_host_free(struct plan_host *h)
+{
+    if (h == NULL)
+        return;
+    for (size_t i = 0; i < h->n_files; i++)
+        free(h->files[i].path);
+    for (size_t i = 0; i < h->n_targets; i++)
+        strv_clear(&h->targets[i].reach_required);
+    free(h->files);
+    free(h->targets);
+    free(h->cpus);
+    free(h->run_dir);
+    free(h->run_id);
+    free(h->path);
+    free(h->home);
+    free(h->preload);
+    free(h->git_commit);
+    free(h);
+}
+
+int plan_from_spec_file(const char *path, const struct spec_overrides *ov, const char *state_dir,
+                        bool print_only, struct plan **ret_plan, struct spec **ret_spec,
+                        struct spec_faults *faults, struct err *err)
+{
+    cleanup_free char *cache = path_join(state_dir, "cache");
+    struct spec *spec = NULL;
+    struct aflprobe *afl = NULL;
+    struct plan_host *host = NULL;
+    struct plan *plan = NULL;
+    int r = spec_load(path, ov, &spec, faults, err);
+
+    if (r < 0)
+        return r;
+    /* A plan that is only shown leaves no state folder behind where there was none. */
+    r = aflprobe_run(NULL, print_only && access(state_dir, W_OK) < 0 ? NULL : cache, &afl, err);
+    if (r == 0)
+        r = plan_host_gather(spec, state_dir, print_only, &host, err);
+    if (r == 0)
+        r = plan_build(spec, afl, host, &plan, faults, err);
+    aflprobe_free(afl);
+    plan_host_free(host);
+    if (r < 0) {
+        spec_free(spec);
+        return r;
+    }
+    if (ret_plan != NULL)
+        *ret_plan = plan;
+    else
+        plan_free(plan);
+    if (ret_spec != NULL)
+        *ret_spec = spec;
+    else
+        spec_free(spec);
+    return 0;
+}
