@@ -3,13 +3,22 @@
 #define ORACLE_VERDICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/alloc.h"
 
 /*
- * The verdict of a run from the facts. Pure. clean needs everything: every target ended as planned, executions, empty
- * triage, no finding, seeds unchanged, required reach seen, edges above the floor. Anything else has its own word and its reasons.
+ * The verdict of a run from the facts. Pure. clean needs everything of every target; what stands in its way has a word of its own. When several hold, the
+ * word that must not be overlooked wins, in this order:
+ *
+ *   findings         an input that reproduces, in whole or in part, or a crash that does not
+ *   failed-to-start  a target never fuzzed, and nobody stopped it before its turn
+ *   interrupted      stopped by a user, or the host went: what is missing says nothing about the code
+ *   vacuous          it ran and proves nothing: no executions, no edges above those of a rejected input, required
+ *                    reach ids not seen or not measurable
+ *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds changed
+ *   clean            none of these
  */
 enum verdict {
     VERDICT_NONE,
@@ -29,9 +38,10 @@ struct verdict_target {
     int64_t execs_done, edges_found, edges_floor; /* floor -1: not measured */
     int64_t findings;       /* distinct inputs that reproduce, or crash/oom inputs that do not */
     int64_t findings_flaky; /* of those, reproduced in part */
-    int64_t unreproduced_crashes;
+    int64_t unreproduced_crashes;  /* of those, reproduced not once */
     int64_t unreproduced_timeouts; /* kept and listed; do not block clean */
     int64_t pending;               /* not triaged */
+    int64_t unsaved;               /* files whose bytes could not be kept */
     bool seeds_changed, seeds_unknown;
     bool reach_judged; /* has a required list */
     bool reach_failed; /* it could not be measured */
@@ -44,12 +54,16 @@ struct verdict_facts {
     size_t n_targets;
     bool interrupted; /* stopped by a user, or the host went */
     const char *interrupted_why;
-    bool evidence_lost; /* an occurrence that could not be kept; verify differs */
+    bool
+        evidence_lost; /* beyond the targets' own unsaved files: what was recorded cannot be trusted */
 };
-/* reasons: one sentence each, the deciding one first. */
+/*
+ * reasons (an empty list of the caller's): one sentence each, the deciding ones first, then whatever else stands in
+ * the way of clean, then notes that do not.
+ */
 enum verdict verdict_of(const struct verdict_facts *f, struct strv *ret_reasons);
 const char *verdict_name(enum verdict v);     /* "clean", ... NULL for NONE */
 enum verdict verdict_parse(const char *name); /* NONE when unknown or NULL */
-int verdict_exit_code(enum verdict v);        /* of base/exitcode.h */
+int verdict_exit_code(enum verdict v);        /* of base/exitcode.h; EXIT_ERROR for NONE */
 
 #endif
