@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzzctl start: plans the spec here (probing may take a while, and the daemon never blocks), hands the finished plan to
+ * fuzzd, and returns once the first instance fuzzes or has failed.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/exitcode.h"
+#include "base/path.h"
+#include "ctl/cmd.h"
+#include "plan/host.h"
+#include "plan/plan.h"
+#include "spec/spec.h"
+
+static int options_parse(const struct cmd_entry *e, int argc, char **argv,
+                         struct spec_overrides *ov, const char **ret_file)
+{
+    static const struct option options[] = {
+        {"budget", required_argument, NULL, 'b'}, {"execs", required_argument, NULL, 'e'},
+        {"cores", required_argument, NULL, 'c'},  {"seed", required_argument, NULL, 's'},
+        {"name", required_argument, NULL, 'n'},   {0},
+    };
+    int opt;
+
+    optind = 1;
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (opt) {
+        case 'b':
+            ov->budget = optarg;
+            break;
+        case 'e':
+            ov->execs = optarg;
+            break;
+        case 'c':
+            ov->cores = optarg;
+            break;
+        case 's':
+            ov->seed = optarg;
+            break;
+        case 'n':
+            ov->name = optarg;
+            break;
+        default:
+            return cmd_usage(e);
+        }
+    }
+    if (argc - optind != 1)
+        return cmd_usage(e);
+    *ret_file = argv[optind];
+    return EXIT_DONE;
+}
+
+static int request_start(const struct cmd_entry *e, const struct cmd_env *env,
+                         const struct plan *plan, const struct spec *spec, struct client **ret_c,
+                         json_t **ret_answer)
+{
+    struct client *c = NULL;
+    struct err err = {0};
+
+    if (client_open(env->state_dir, true, &c, &err) < 0)
+        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
+    json_t *args = json_pack("{s:o, s:s%, s:s}", "plan", plan_to_json(plan), "spec_text",
+                             spec->text, spec->text_size, "spec_path", spec->path);
+    if (args == NULL) {
+        client_close(c);
+        return cmd_fail(e, EXIT_USAGE, "%s: is not UTF-8", spec->path);
+    }
+    json_t *answer = NULL;
+    int rc = client_call(c, "start", args, -1, &answer, &err);
+    while (rc == -EINTR)
+        rc = client_call_again(c, -1, &answer, &err);
+    json_decref(args);
+    if (rc < 0) {
+        client_close(c);
+        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
+    }
+    int code = cmd_answer(e, answer);
+    if (code != EXIT_DONE) {
+        json_decref(answer);
+        client_close(c);
+        return code;
+    }
+    *ret_c = c;
+    *ret_answer = answer;
+    return EXIT_DONE;
+}
+
+int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int argc, char **argv,
+                   struct client **ret_c, char **ret_name, char **ret_run)
+{
+    struct spec_overrides ov = {0};
+    const char *file = NULL;
+    int code = options_parse(e, argc, argv, &ov, &file);
+
+    if (code != EXIT_DONE)
+        return code;
+    struct plan *plan = NULL;
+    struct spec *spec = NULL;
+    struct spec_faults faults = {0};
+    struct err err = {0};
+    int rc = plan_from_spec_file(file, &ov, env->state_dir, false, &plan, &spec, &faults, &err);
+    spec_faults_print(&faults, file, stderr);
+    bool told = spec_faults_errors(&faults) > 0;
+    spec_faults_clear(&faults);
+    if (rc < 0) {
+        spec_free(spec);
+        return told ? EXIT_USAGE
+                    : cmd_fail(e, rc == -ENOENT || rc == -EINVAL ? EXIT_USAGE : EXIT_ERROR, "%s",
+                               err.msg);
+    }
+    json_t *answer = NULL;
+    code = request_start(e, env, plan, spec, ret_c, &answer);
+    if (code == EXIT_DONE) {
+        const char *state = json_string_value(json_object_get(answer, "state"));
+        const char *reason = json_string_value(json_object_get(answer, "reason"));
+        size_t n_instances = 0;
+
+        for (size_t i = 0; i < plan->n_targets; i++)
+            n_instances += plan->targets[i].n_instances;
+        if (state != NULL && strcmp(state, "failed") == 0) {
+            code = cmd_fail(e, EXIT_FAILED_START, "%s: %s", plan->campaign,
+                            reason != NULL ? reason : "no instance came up");
+        } else if (env->json) {
+            cmd_print_json(answer);
+        } else if (!env->quiet) {
+            printf("campaign %s started: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
+                   plan->run_id, plan->n_targets, plan->n_targets == 1 ? "" : "s", n_instances,
+                   n_instances == 1 ? "" : "s");
+            (void)fflush(stdout);
+        }
+        str_set(ret_name, plan->campaign);
+        str_set(ret_run, plan->run_id);
+    }
+    json_decref(answer);
+    plan_free(plan);
+    spec_free(spec);
+    return code;
+}
+
+static int start_exec(struct cmd_env *env, int argc, char **argv)
+{
+    struct client *c = NULL;
+    cleanup_free char *name = NULL;
+    cleanup_free char *run = NULL;
+    int code = cmd_start_file(&cmd_start, env, argc, argv, &c, &name, &run);
+
+    client_close(c);
+    return code;
+}
+
+const struct cmd_entry cmd_start = {
+    .name = "start",
+    .usage = "FILE [--budget TIME] [--execs N] [--cores N] [--seed N] [--name NAME]",
+    .help = "start a campaign; returns once it fuzzes",
+    .exec = start_exec,
+};
