@@ -308,7 +308,8 @@ $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 
 # Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
 PLANT       ?=
-plants_wanted := $(if $(filter plants check check-e2e check-unit,$(goals)),$(H_PLANTS),$(PLANT))
+plants_wanted := $(if $(filter plants check check-e2e check-unit,$(goals)),$(H_PLANTS),\
+	$(PLANT) $(if $(filter demo,$(goals)),CHUNK_MAX_PLUS1))
 define plant_rules
 $(foreach v,$(H_PLANT_VARIANTS),
 $(call harness_compile,$(v),plants/$(1)/$(v),-DPLANT_BUG_$(1))
@@ -339,3 +340,7 @@ harnesses: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
 -include $(foreach v,$(H_VARIANTS),$(patsubst %.o,%.d,$(call h_sdk,$(v)) \
 	$(foreach t,$(H_TARGETS),$(call h_obj,$(v),$(t)))))
 -include $(foreach p,$(plants_wanted),$(wildcard $(BUILD)/obj/plants/$(p)/*/targets/*/*.d))
+
+# The main job of the README: a clean build beside a planted one, in about a minute.
+demo: programs harnesses plants
+	@BUILD=$(BUILD) sh contrib/demo
