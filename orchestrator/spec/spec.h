@@ -41,6 +41,7 @@ struct spec_target {
     uint64_t set;              /* bit per key of the table that the file set in this section */
 };
 
+struct spec_mark;
 struct spec {
     char *path, *root, *name;
     int64_t budget_ms, execs, plateau_ms; /* 0: no such end (budget is always > 0) */
@@ -53,12 +54,14 @@ struct spec {
     size_t n_targets;
     char *text; /* the file as read, for the run's folder */
     size_t text_size;
+    struct spec_mark *marks; /* where each key stands; private to spec/ */
+    size_t n_marks;
 };
 
 /* One fault: "file:line: [section] key: what is wrong and what is allowed". line 0 when it belongs to the whole file. */
 struct spec_fault {
     int line;
-    char section[64], key[64];
+    char section[64], key[64]; /* as shown: "limits", "target NAME" */
     char msg[512];
     bool warning; /* told, but the spec is taken */
 };
@@ -73,7 +76,7 @@ size_t spec_faults_errors(const struct spec_faults *f); /* not counting warnings
 /* One line per fault, sorted by line; path as given by the user. */
 void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out);
 
-/* Overrides from flags and environment, applied after the file (flag > FUZZ_RUNTIME_SECS etc. > spec). NULL fields: none. */
+/* Overrides from flags, applied after the file. NULL fields: none. The environment's FUZZ_RUNTIME_SECS lies between --budget and the file. */
 struct spec_overrides {
     const char *budget, *execs, *cores, *seed, *name;
 };
@@ -85,9 +88,15 @@ struct spec_overrides {
  */
 int spec_load(const char *path, const struct spec_overrides *ov, struct spec **ret,
               struct spec_faults *faults, struct err *err);
+/*
+ * The same for one who wants to find more faults: returns 0 with a spec although there are faults. What was refused has its default, or
+ * NULL for a path. Such a spec is never run. -errno with err only when the file cannot be read.
+ */
+int spec_read(const char *path, const struct spec_overrides *ov, struct spec **ret,
+              struct spec_faults *faults, struct err *err);
 void spec_free(struct spec *spec);
 
-/* The line on which key of a section stands ("campaign", "limits", or a target's name), 0 when it is not set there. */
+/* The line on which key of a section stands ("campaign", "limits", "NAME" or "target NAME" of a target), 0 when it is not set there. */
 int spec_line(const struct spec *spec, const char *section, const char *key);
 
 /* Every key with its value in force, as a spec that loads back to the same. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The faults of a spec: gathered while it is read, shown in the order of its lines.
+ * Their text may quote the file, so control bytes are spelt out. The number kept is
+ * bounded; a file of nothing but faults says how many were left out.
+ */
+#include "spec/spec.h"
+
+#include <bsd/string.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAULTS_MAX 200
+
+void spec_faults_clear(struct spec_faults *f)
+{
+    free(f->v);
+    f->v = NULL;
+    f->n = 0;
+}
+
+void spec_faults_add(struct spec_faults *f, int line, const char *section, const char *key,
+                     bool warning, const char *fmt, ...)
+{
+    if (f->n > FAULTS_MAX)
+        return;
+    f->v = xreallocarray(f->v, f->n + 1, sizeof(*f->v));
+    struct spec_fault *ft = &f->v[f->n++];
+    *ft = (struct spec_fault){.line = line, .warning = warning};
+    if (f->n == FAULTS_MAX + 1) {
+        ft->line = 0;
+        (void)strlcpy(ft->msg, "more faults than are listed here", sizeof(ft->msg));
+        return;
+    }
+    struct err text; /* spells control bytes out */
+    va_list ap;
+    char msg[sizeof(ft->msg)];
+    va_start(ap, fmt);
+    (void)vsnprintf(msg, sizeof(msg), fmt, ap);
+    va_end(ap);
+    (void)err_set(&text, 0, "%s", msg);
+    (void)strlcpy(ft->msg, text.msg, sizeof(ft->msg));
+    (void)err_set(&text, 0, "%s", section != NULL ? section : "");
+    (void)strlcpy(ft->section, text.msg, sizeof(ft->section));
+    (void)err_set(&text, 0, "%s", key != NULL ? key : "");
+    (void)strlcpy(ft->key, text.msg, sizeof(ft->key));
+}
+
+size_t spec_faults_errors(const struct spec_faults *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += !f->v[i].warning;
+    return n;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct spec_fault *x = *(const struct spec_fault *const *)a;
+    const struct spec_fault *y = *(const struct spec_fault *const *)b;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x < y ? -1 : x > y; /* as they were found */
+}
+
+void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out)
+{
+    struct err shown;
+    (void)err_set(&shown, 0, "%s", path);
+    if (f->n == 0)
+        return;
+    const struct spec_fault **order = xreallocarray(NULL, f->n, sizeof(struct spec_fault *));
+    for (size_t i = 0; i < f->n; i++)
+        order[i] = &f->v[i];
+    qsort(order, f->n, sizeof(struct spec_fault *), compare_lines);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct spec_fault *ft = order[i];
+        (void)fputs(shown.msg, out);
+        if (ft->line > 0)
+            (void)fprintf(out, ":%d", ft->line);
+        (void)fprintf(out, ": %s", ft->warning ? "warning: " : "");
+        if (ft->section[0] != '\0')
+            (void)fprintf(out, "[%s]%s", ft->section, ft->key[0] != '\0' ? " " : ": ");
+        if (ft->key[0] != '\0')
+            (void)fprintf(out, "%s: ", ft->key);
+        (void)fprintf(out, "%s\n", ft->msg);
+    }
+    free(order);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SPEC_SPEC_LOAD_H
+#define SPEC_SPEC_LOAD_H
+
+#include "spec/spec.h"
+#include "spec/spec_keys.h"
+
+/* What the files of spec/ share among themselves; no other folder includes this. */
+
+#define SPEC_ITEMS_MAX   256 /* of one list */
+#define SPEC_TARGETS_MAX 256
+#define SPEC_NAME_TEXT   "1 to 40 of A-Z a-z 0-9 _ -, the first not -"
+#define SPEC_NAME_LEN    40
+
+/* Where a value was given. section and key as shown; lines has one entry a value, or is NULL (then line counts). */
+struct spec_where {
+    int line;
+    const char *section, *key;
+    const int *lines;
+};
+
+/* One key that the file set: which section (-1 campaign, -2 limits, else the target's index), which row, which line. */
+struct spec_mark {
+    int section, row, line;
+};
+#define SPEC_MARK_CAMPAIGN (-1)
+#define SPEC_MARK_LIMITS   (-2)
+
+/* A spec being read. */
+struct spec_loader {
+    struct spec *spec;
+    struct spec_faults *faults;
+    unsigned scope;    /* of the section; 0: an unknown one, passed over */
+    int section;       /* as in struct spec_mark */
+    char shown[64];    /* of the section, for messages */
+    bool bad_sections; /* one at least was refused */
+    bool told_no_section;
+    int first_line[2]; /* of [campaign] and [limits] */
+    /* The key whose continuation lines may still come. */
+    const struct spec_key *key;
+    int key_line;
+    struct strv values;
+    int lines[SPEC_ITEMS_MAX + 1];
+};
+
+/* Reads the lines of a file into ld->spec: sections, keys, values. */
+void spec_lines_read(struct spec_loader *ld, const char *text, size_t size);
+
+/* Reads values (as written) into k's field of base, or adds a fault that says what is allowed. 0 or -EINVAL. */
+int spec_value_set(const struct spec_key *k, void *base, const struct strv *values,
+                   const struct spec_where *at, struct spec_faults *faults);
+/* What k takes, for a message: "a whole number from 1 to 32768". Returns buf. */
+char *spec_value_allowed(const struct spec_key *k, char *buf, size_t size);
+/* s for a message: at most 60 bytes of it. Returns buf. */
+char *spec_value_shown(char buf[64], const char *s);
+
+/* Turns the paths of a spec into absolute ones and checks what they name; one that is faulty becomes NULL. */
+void spec_paths_check(struct spec *spec, struct spec_faults *faults);
+
+/* "target NAME" for index i. Returns buf. */
+char *spec_target_section(const struct spec *spec, size_t i, char buf[64]);
+int spec_mark_line(const struct spec *spec, int section, const struct spec_key *k);
+
+#endif
