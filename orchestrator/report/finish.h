@@ -2,6 +2,8 @@
 #ifndef REPORT_FINISH_H
 #define REPORT_FINISH_H
 
+#include <systemd/sd-event.h>
+
 #include "base/err.h"
 #include "oracle/verdict.h"
 #include "plan/plan.h"
@@ -9,11 +11,17 @@
 #include "triage/queue.h"
 
 /*
- * From the end of fuzzing to the end of the run: waits until the run's artifacts are triaged (at most triage_wait_ms when interrupted, else
- * without bound), has reach, floor and seeds measured, draws the verdict, stores it in the run's row, has bundles made, writes report/report.md and
- * report/report.json into the run's folder, and calls done. Everything goes through the queue: nothing here blocks.
+ * From the end of fuzzing to the end of the run: waits until the run's artifacts are triaged (at most triage_wait_ms when
+ * interrupted, else without bound), has reach, floor and seeds measured (an interrupted run: seeds only), draws the verdict of
+ * the run and of each target, stores them in their rows, has a bundle made of each bucket, sets the run's row to "ended", writes
+ * report/report.md and report/report.json into the run's folder, and calls done. Everything goes through the queue:
+ * nothing here blocks. From finish_start on the run's and the targets' rows are written by nobody else.
+ *
+ * It adds to a target's extra: "verdict", "reach":{id:count}, "reach_required":[id], "reach_missing":[id], "reach_error",
+ * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure".
  */
 struct finish;
+/* verdict is VERDICT_NONE when the rows could not be written for minutes (a full disk): the run is then still "triage" and can be finished again. */
 typedef void finish_fn(void *ctx, enum verdict verdict);
 
 struct finish_facts { /* what only the farm knows, per target in the plan's order */
@@ -22,11 +30,15 @@ struct finish_facts { /* what only the farm knows, per target in the plan's orde
     int instances_given_up;
     bool saturated;
 };
-/* All borrowed for the life of the finish but facts and interrupted_why (copied). owner is the queue owner of the run's "input" jobs. */
-int finish_start(struct db *db, const char *state_dir, struct queue *q, const void *owner,
-                 const struct plan *plan, const struct finish_facts *facts, bool interrupted,
-                 const char *interrupted_why, int64_t triage_wait_ms, finish_fn *done, void *ctx,
-                 struct finish **ret, struct err *err);
+/*
+ * All borrowed for the life of the finish but facts and interrupted_why (copied). owner is the queue owner of the run's "input"
+ * jobs, whose hold on a free core is released; those left after triage_wait_ms are dropped. done is called once, from the loop, never from
+ * within a call of ours; it may free the finish.
+ */
+int finish_start(sd_event *loop, struct db *db, const char *state_dir, struct queue *q,
+                 const void *owner, const struct plan *plan, const struct finish_facts *facts,
+                 bool interrupted, const char *interrupted_why, int64_t triage_wait_ms,
+                 finish_fn *done, void *ctx, struct finish **ret, struct err *err);
 /* Tells that an "input" answer of the run was stored (the owner stores them), so that it can look whether triage is empty. */
 void finish_poke(struct finish *f);
 void finish_free(struct finish *f); /* no callback */
