@@ -14,13 +14,27 @@
 /*
  * What fuzzd asks of fuzz-triage: one JSON object on its standard input, one JSON object as the answer on standard
  * output, one process a job. A crash of it, or no answer in time, costs that job only. Kinds:
- *   "input"  replay one artifact, classify, sign                 -> struct job_result
+ *   "input"  replay one artifact, classify, sign                 -> the columns of struct result_row
  *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...}}
  *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
  * Every answer has "ok": true, or false with "error": text.
+ *
+ * An "input" answer's "detail" is an object:
+ *   {"class","kind","program","runs":[{"program","status","class","kind","ms","cpu_ms","starved"}],
+ *    "programs":[{"role","path","sha256","build_id"}],
+ *    "replay":{"program","path","args":[...,"@@",...],"stdin":bool,"env":["A=b"],"command":"A=b /path --one /blob",
+ *              "kit","sanitizer","timeout_ms","memory_bytes"},
+ *    "expect":{"class","kind","signal":n}}
+ * class in it is what the runs showed ("crash"), where the row's class may be "flaky".
  */
+#define JOB_RUNS         3         /* default number of runs of each program */
+#define JOB_MAX_BYTES    (4 << 20) /* of a job's or an answer's text */
+#define JOB_REPORT_MAX   65536     /* of "report" */
+#define JOB_SAN_SLOWNESS 3         /* a sanitizer build gets that much more time */
+
+/* runs 0: JOB_RUNS. artifact_kind "crash" or "hang"; file_name as AFL++ gave it. Each returns a new reference. */
 json_t *job_input_make(const struct plan *plan, const struct plan_target *t, const char *blob,
                        const char *sha256, const char *artifact_kind, const char *file_name,
                        int runs);
@@ -33,6 +47,14 @@ int64_t job_deadline_ms(const json_t *job);
 
 /* Runs one job to its end (blocking); the whole of fuzz-triage but its main. Never NULL: a failure is an answer with ok false. New reference. */
 json_t *job_run(const json_t *job);
+
+/* How "bundle" jobs are done; bundle/ is of a higher rank, so the main hands it in. ret_path: caller frees. */
+typedef int job_bundle_fn(const char *state_dir, const char *run, const char *bucket,
+                          char **ret_path, struct err *err);
+void job_set_bundle_fn(job_bundle_fn *fn);
+
+/* {"ok":false,"error":text}. New reference. */
+json_t *job_answer_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* An "input" answer as a row (bounded and checked; run, target and sha256 are taken from the arguments, not from the answer). 0 or -EBADMSG. */
 int job_result_parse(const json_t *answer, const char *run, const char *target, const char *sha256,

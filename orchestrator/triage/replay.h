@@ -12,28 +12,59 @@
 /*
  * Runs one input in a program once, under limits. Kit builds get --one FILE; others the target's args, with @@ replaced by the
  * file, or the file on standard input when there is no @@. The limits are the campaign's own.
+ *
+ * The program sees a copy of the input in a fresh folder, which is its cwd, HOME and TMPDIR and is removed afterwards; it inherits
+ * nothing of our environment but PATH.
+ *
+ * Time: the limit holds for wall and for CPU time. A run that hit the wall limit with less than half of it spent as CPU time was blocked
+ * or starved; it is repeated once with REPLAY_PATIENCE times the wall time. It then counts as a timeout when it hits that too, or when
+ * its CPU time alone passed the limit.
+ *
+ * Memory: address space for plain programs; for sanitizer builds, which need terabytes of it, the sanitizer's own limits. A SIGKILL
+ * that is not ours is the kernel's for want of memory.
  */
 struct replay_program {
     const char *path;
     const struct strv *args, *env; /* of the target */
-    bool kit, asan;
-    bool twice;         /* FZ_TWICE=1 */
-    int64_t timeout_ms; /* wall */
-    int64_t memory_bytes;
-    bool symbolize; /* sanitizer options with symbolize=1 */
+    bool kit;
+    bool asan;  /* any sanitizer that reserves address space: ASan, MSan, TSan, HWASan */
+    bool twice; /* FZ_TWICE=1, for the kit's check that no state survives; doubles the time */
+    int64_t timeout_ms;   /* of wall and of CPU time */
+    int64_t memory_bytes; /* 0: none */
+    bool symbolize;       /* sanitizer options with symbolize=1 */
+    bool impatient;       /* no repetition of a starved run */
 };
+#define REPLAY_PATIENCE  4
+#define REPLAY_ERR_BYTES 65536 /* of stderr kept: head and tail */
+#define REPLAY_INPUT_MAX (64 << 20)
+#define REPLAY_FSIZE_MAX (256 << 20) /* largest file the program may write */
 enum replay_end { REPLAY_EXIT, REPLAY_SIGNAL, REPLAY_TIMEOUT, REPLAY_OOM };
 struct replay_run {
     enum replay_end end;
     int code; /* exit code or signal */
     int64_t wall_ms, cpu_ms, max_rss_bytes;
-    char *err_text; /* captured stderr, bounded; caller frees with replay_run_clear */
+    char *
+        err_text; /* captured stderr, bounded, without NUL bytes; caller frees with replay_run_clear */
+    bool starved; /* the wall limit passed with little CPU used, and the run was repeated */
+    /* Where a plain signal struck, when replay_pc was asked; "" unknown. */
+    char pc_module[64]; /* base name */
+    uint64_t pc_offset; /* in the file's address space, the same in every run */
 };
+/* 0 with *ret filled, or -errno (the input cannot be read, the program cannot be started). Blocking. */
 int replay_once(const struct replay_program *prog, const char *input, struct replay_run *ret,
                 struct err *err);
 void replay_run_clear(struct replay_run *r);
-/* argv and environment exactly as replay_once uses them (for the bundle and "replay" lines); input named as given. */
+/*
+ * Runs once more under ptrace and fills pc_module and pc_offset of a run that ended by a signal: the first place on the way up that is not in
+ * a C library. Best effort: leaves them empty where ptrace is not allowed. At most timeout_ms.
+ */
+void replay_pc(const struct replay_program *prog, const char *input, struct replay_run *run);
+
+/* argv and environment exactly as replay_once uses them (for the bundle and "replay" lines); input named as given. The environment is what
+ * the program gets beside PATH, HOME and TMPDIR. The input goes to standard input when replay_uses_stdin. */
 void replay_command(const struct replay_program *prog, const char *input, struct strv *ret_argv,
                     struct strv *ret_env);
+
+bool replay_uses_stdin(const struct replay_program *prog);
 
 #endif

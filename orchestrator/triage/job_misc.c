@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measurements a verdict asks for: which places the corpus reached, how many
+ * edges a trivially rejected input has, and whether the seeds are as they were.
+ * Each is a short program run to its end, with bounded output.
+ */
+#include "triage/job_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "sys/proc.h"
+#include "triage/job.h"
+#include "triage/json_util.h"
+#include "triage/replay_env.h"
+
+#define REACH_CHUNK      64 /* folders a run */
+#define REACH_TIMEOUT_MS 300000
+#define REACH_IDS_MAX    4096
+#define SHOWMAP_MS       10000
+#define SHOWMAP_RUN_MS   "5000"
+#define MAP_MAX_BYTES    (64 << 20)
+#define OUTPUT_MAX       (1 << 20)
+
+/* A folder of our own for one run. Caller frees; NULL with err. */
+static char *scratch_dir(struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = xasprintf("%s/fz-triage.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+
+    if (mkdtemp(dir) == NULL) {
+        err_sys(err, -errno, "%s", dir);
+        free(dir);
+        return NULL;
+    }
+    return dir;
+}
+
+static int run_in_scratch(const struct strv *argv, const json_t *job, const char *dir,
+                          const char *stdin_path, int64_t timeout_ms, struct proc_result *ret,
+                          struct err *err)
+{
+    struct strv env = {0};
+    struct proc_spec ps = {.argv = argv,
+                           .env = &env,
+                           .cwd = dir,
+                           .stdin_path = stdin_path,
+                           .timeout_ms = timeout_ms,
+                           .max_out = OUTPUT_MAX,
+                           .cgroup_procs_fd = {-1, -1, -1, -1}};
+    int r;
+
+    json_strv_get(job, "env", 4096, &env);
+    replay_env_scratch(dir, &env);
+    r = proc_run(&ps, ret, err);
+    strv_clear(&env);
+    return r;
+}
+
+/* Adds the counts of one run of --reach; the object stands on a line of its own. */
+static bool reach_add(const char *out, json_t *sum)
+{
+    const char *p = out;
+    bool found = false;
+
+    while (p != NULL && *p != '\0') {
+        const char *end = strchr(p, '\n');
+        size_t n = end != NULL ? (size_t)(end - p) : strlen(p);
+        json_t *j = p[0] == '{' ? json_loadb(p, n, 0, NULL) : NULL;
+        const json_t *counts = json_object_get(j, "reach"), *v;
+        const char *id;
+
+        if (!json_is_object(counts))
+            counts = j;
+        json_object_foreach ((json_t *)(uintptr_t)counts, id, v) {
+            json_int_t old = json_integer_value(json_object_get(sum, id));
+
+            if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+                (json_object_size(sum) >= REACH_IDS_MAX && json_object_get(sum, id) == NULL))
+                continue;
+            json_object_set_new(sum, id, json_integer(old + json_integer_value(v)));
+            found = true;
+        }
+        json_decref(j);
+        p = end != NULL ? end + 1 : NULL;
+    }
+    return found;
+}
+
+static json_t *reach_chunk(const json_t *job, const struct strv *inputs, size_t from, size_t to,
+                           const char *dir, json_t *sum)
+{
+    struct strv argv = {0};
+    struct proc_result pr = {0};
+    struct err err = {0};
+    json_t *bad = NULL;
+    int r;
+
+    strv_add(&argv, json_str(job, "program", ""));
+    strv_add(&argv, "--reach");
+    for (size_t i = from; i < to; i++)
+        strv_add(&argv, inputs->v[i]);
+    r = run_in_scratch(&argv, job, dir, NULL, REACH_TIMEOUT_MS, &pr, &err);
+    strv_clear(&argv);
+    if (r < 0)
+        bad = job_answer_error("%s", err.msg);
+    else if (pr.timed_out)
+        bad = job_answer_error("%s --reach did not end in %d s", json_str(job, "program", ""),
+                               REACH_TIMEOUT_MS / 1000);
+    /* Exit code 1 only says that some input failed, 3 that there was none. */
+    else if (!reach_add(pr.out != NULL ? pr.out : "", sum) &&
+             !(WIFEXITED(pr.status) && WEXITSTATUS(pr.status) == 3))
+        bad = job_answer_error("%s --reach printed no counts", json_str(job, "program", ""));
+    proc_result_clear(&pr);
+    return bad;
+}
+
+json_t *job_reach_run(const json_t *job)
+{
+    struct strv all = {0}, inputs = {0};
+    cleanup_free char *dir = NULL;
+    struct err err = {0};
+    json_t *sum = json_object(), *bad = NULL;
+
+    if (json_str(job, "program", "")[0] != '/') {
+        json_decref(sum);
+        return job_answer_error("target %s has no program of the harness kit",
+                                json_str(job, "target", ""));
+    }
+    /* A queue that an instance never made is no error. */
+    json_strv_get(job, "inputs", 65536, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        struct stat st;
+
+        if (stat(all.v[i], &st) == 0)
+            strv_add(&inputs, all.v[i]);
+    }
+    strv_clear(&all);
+    dir = scratch_dir(&err);
+    if (dir == NULL)
+        bad = job_answer_error("%s", err.msg);
+    for (size_t i = 0; bad == NULL && i < inputs.n; i += REACH_CHUNK)
+        bad = reach_chunk(job, &inputs, i, i + REACH_CHUNK < inputs.n ? i + REACH_CHUNK : inputs.n,
+                          dir, sum);
+    if (dir != NULL)
+        (void)path_remove_tree(dir);
+    strv_clear(&inputs);
+    if (bad != NULL) {
+        json_decref(sum);
+        return bad;
+    }
+    return json_pack("{s:b, s:o}", "ok", 1, "reach", sum);
+}
+
+static long count_lines(const char *data, size_t n)
+{
+    long lines = 0;
+
+    for (size_t i = 0; i < n; i++)
+        lines += data[i] == '\n';
+    return lines;
+}
+
+/* afl-showmap -o MAP -m none -t MS -q -- PROGRAM ARGS. Source: afl-showmap(8), 4.04c. */
+static void showmap_argv(const json_t *job, const char *map, const char *input, bool *ret_stdin,
+                         struct strv *argv)
+{
+    struct strv args = {0};
+    static const char *const fixed[] = {"-m", "none", "-t", SHOWMAP_RUN_MS, "-q", "--"};
+
+    strv_add(argv, json_str(job, "showmap", ""));
+    strv_add(argv, "-o");
+    strv_add(argv, map);
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        strv_add(argv, fixed[i]);
+    json_strv_get(job, "args", 4096, &args);
+    *ret_stdin = true;
+    {
+        struct replay_program prog = {.path = json_str(job, "program", ""), .args = &args};
+        struct strv env = {0};
+
+        *ret_stdin = replay_uses_stdin(&prog);
+        replay_command(&prog, input, argv, &env);
+        strv_clear(&env);
+    }
+    strv_clear(&args);
+}
+
+json_t *job_floor_run(const json_t *job)
+{
+    cleanup_free char *dir = NULL, *map = NULL, *input = NULL, *data = NULL;
+    struct proc_result pr = {0};
+    struct strv argv = {0};
+    struct err err = {0};
+    json_t *answer;
+    bool on_stdin;
+    size_t size;
+    int r;
+
+    if (json_str(job, "showmap", "")[0] != '/' || json_str(job, "program", "")[0] != '/')
+        return job_answer_error("floor: no afl-showmap or no harness");
+    dir = scratch_dir(&err);
+    if (dir == NULL)
+        return job_answer_error("%s", err.msg);
+    map = path_join(dir, "map");
+    input = path_join(dir, "input");
+    r = file_write_atomic(AT_FDCWD, input, "", 1, 0644);
+    showmap_argv(job, map, input, &on_stdin, &argv);
+    if (r == 0)
+        r = run_in_scratch(&argv, job, dir, on_stdin ? input : NULL, SHOWMAP_MS, &pr, &err);
+    if (r < 0)
+        answer = job_answer_error("%s", err.msg);
+    else if (file_read(AT_FDCWD, map, MAP_MAX_BYTES, &data, &size) < 0 || size == 0)
+        answer = job_answer_error("%s: afl-showmap saw no instrumentation",
+                                  json_str(job, "program", ""));
+    else
+        answer = json_pack("{s:b, s:I}", "ok", 1, "edges", (json_int_t)count_lines(data, size));
+    proc_result_clear(&pr);
+    strv_clear(&argv);
+    (void)path_remove_tree(dir);
+    return answer;
+}
+
+json_t *job_seeds_run(const json_t *job)
+{
+    const char *path = json_str(job, "path", "");
+    char hex[65];
+    long n = 0;
+    int r;
+
+    if (path[0] != '/')
+        return job_answer_error("seeds: no folder");
+    r = file_tree_sha256(path, hex, &n);
+    if (r < 0)
+        return job_answer_error("%s: %s", path, strerror(-r));
+    return json_pack("{s:b, s:s, s:I}", "ok", 1, "sha256", hex, "n", (json_int_t)n);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs for fuzz-triage, one process at a time, without ever blocking the loop:
+ * the job goes in by one memfd and the answer comes out by another, of fixed
+ * size, so there is no pipe to serve and no output without bound. Everything
+ * starts and ends from the loop, never from within a call of ours, and nothing is
+ * touched after a callback, which may well free the queue.
+ */
+#include "triage/queue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/queue.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "sys/proc.h"
+#include "triage/job.h"
+
+#define TRIES          2
+#define DEADLINE_SLACK 250000 /* accuracy of the deadline, microseconds */
+
+struct item {
+    TAILQ_ENTRY(item) entry;
+    json_t *job;
+    const void *owner;
+    bool wait_core;
+    int tries;
+    queue_fn *fn;
+    void *ctx;
+};
+TAILQ_HEAD(items, item);
+
+struct queue {
+    sd_event *loop;
+    char *program;
+    struct cgroup *cg;
+    struct items waiting;
+    bool free_core;
+    const void **released; /* owners whose jobs no longer wait for a core */
+    size_t n_released;
+    sd_event_source *pump; /* starts the next job; enabled when there may be one */
+    /* the running job */
+    struct item *running;
+    pid_t pid;
+    int pidfd, answer_fd;
+    bool timed_out;
+    sd_event_source *exit_source, *deadline;
+};
+
+static void item_free(struct item *it)
+{
+    if (it == NULL)
+        return;
+    json_decref(it->job);
+    free(it);
+}
+
+static void wake(struct queue *q)
+{
+    (void)sd_event_source_set_enabled(q->pump, SD_EVENT_ONESHOT);
+}
+
+static bool is_released(const struct queue *q, const void *owner)
+{
+    for (size_t i = 0; i < q->n_released; i++) {
+        if (q->released[i] == owner)
+            return true;
+    }
+    return false;
+}
+
+static struct item *next_item(struct queue *q)
+{
+    struct item *it;
+
+    TAILQ_FOREACH (it, &q->waiting, entry) {
+        if (!it->wait_core || q->free_core || is_released(q, it->owner))
+            return it;
+    }
+    return NULL;
+}
+
+/* Forgets the process; the item stays with the caller. */
+static struct item *run_close(struct queue *q)
+{
+    struct item *it = q->running;
+
+    q->exit_source = sd_event_source_disable_unref(q->exit_source);
+    q->deadline = sd_event_source_disable_unref(q->deadline);
+    if (q->pidfd >= 0)
+        (void)close(steal_fd(&q->pidfd));
+    if (q->answer_fd >= 0)
+        (void)close(steal_fd(&q->answer_fd));
+    q->running = NULL;
+    q->pid = 0;
+    return it;
+}
+
+/* Our child leads its own session; what it runs dies with it, or with the cgroup. */
+static void run_kill(struct queue *q)
+{
+    if (q->running == NULL)
+        return;
+    if (q->cg != NULL)
+        (void)cgroup_kill(q->cg, CGROUP_T);
+    (void)kill(-q->pid, SIGKILL);
+}
+
+/* Kills the process and takes its exit, so that no zombie stays. SIGKILL: the wait is short. */
+static struct item *run_abandon(struct queue *q)
+{
+    siginfo_t si;
+
+    run_kill(q);
+    while (waitid(P_PIDFD, (id_t)q->pidfd, &si, WEXITED) < 0 && errno == EINTR)
+        ;
+    return run_close(q);
+}
+
+/* Calls back and frees. q must not be touched behind this. */
+static void item_answer(struct item *it, json_t *answer)
+{
+    if (it->fn != NULL)
+        it->fn(it->ctx, answer);
+    json_decref(answer);
+    item_free(it);
+}
+
+/* The answer in the memfd: text up to the first NUL, as the file has its full size from the start. */
+static json_t *answer_read(int fd)
+{
+    cleanup_free char *buf = malloc(JOB_MAX_BYTES + 1);
+    size_t n = 0;
+    json_t *j;
+
+    if (buf == NULL)
+        return NULL;
+    while (n < JOB_MAX_BYTES) {
+        size_t want = JOB_MAX_BYTES - n < 65536 ? JOB_MAX_BYTES - n : 65536;
+        ssize_t r = pread(fd, buf + n, want, (off_t)n);
+
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
+            break;
+        n += (size_t)r;
+        if (buf[n - 1] == '\0')
+            break;
+    }
+    buf[n] = '\0';
+    j = json_loads(buf, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(j) && json_is_boolean(json_object_get(j, "ok")))
+        return j;
+    json_decref(j);
+    return NULL;
+}
+
+static int on_exit_event(sd_event_source *s, int fd, uint32_t revents, void *ctx)
+{
+    struct queue *q = ctx;
+    siginfo_t si = {0};
+    json_t *answer = NULL;
+    struct item *it;
+    bool timed_out = q->timed_out;
+
+    (void)s, (void)fd, (void)revents;
+    if (waitid(P_PIDFD, (id_t)q->pidfd, &si, WEXITED | WNOHANG | WNOWAIT) == 0 && si.si_pid == 0)
+        return 0;
+    /* Left-overs of its group, should it have died early: before it is reaped and its number free. */
+    run_kill(q);
+    (void)waitid(P_PIDFD, (id_t)q->pidfd, &si, WEXITED | WNOHANG);
+    if (!timed_out && si.si_code == CLD_EXITED && si.si_status == 0)
+        answer = answer_read(q->answer_fd);
+    it = run_close(q);
+    wake(q);
+    if (answer == NULL && !timed_out && ++it->tries < TRIES) {
+        TAILQ_INSERT_HEAD(&q->waiting, it, entry);
+        return 0;
+    }
+    if (answer == NULL && timed_out)
+        answer = job_answer_error("fuzz-triage did not end within %lld ms",
+                                  (long long)job_deadline_ms(it->job));
+    else if (answer == NULL)
+        answer = job_answer_error(
+            "fuzz-triage %s %d without an answer",
+            si.si_code == CLD_EXITED ? "ended with exit code" : "died of signal", si.si_status);
+    item_answer(it, answer);
+    return 0;
+}
+
+static int on_deadline(sd_event_source *s, uint64_t usec, void *ctx)
+{
+    struct queue *q = ctx;
+
+    (void)s, (void)usec;
+    q->timed_out = true;
+    run_kill(q); /* on_exit_event follows */
+    return 0;
+}
+
+static int memfd_with(const char *text)
+{
+    cleanup_close int fd = memfd_create("fuzz-triage job", MFD_CLOEXEC);
+    int r;
+
+    if (fd < 0)
+        return -errno;
+    r = file_write_all(fd, text, strlen(text));
+    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        r = -errno;
+    return r < 0 ? r : steal_fd(&fd);
+}
+
+/* A file that cannot grow: what is written past its end is refused. */
+static int memfd_answer(void)
+{
+    cleanup_close int fd = memfd_create("fuzz-triage answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0 || ftruncate(fd, JOB_MAX_BYTES) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
+{
+    struct strv paths = {0};
+    int r = 0;
+
+    if (q->cg == NULL)
+        return 0;
+    cgroup_procs_paths(q->cg, CGROUP_T, &paths);
+    for (size_t i = 0; i < paths.n && ps->cgroup_procs_count < 4 && r == 0; i++) {
+        int fd = open(paths.v[i], O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0)
+            r = -errno;
+        else
+            ps->cgroup_procs_fd[ps->cgroup_procs_count++] = fd;
+    }
+    strv_clear(&paths);
+    return r;
+}
+
+static int spawn(struct queue *q, const char *text)
+{
+    cleanup_close int in = memfd_with(text), out = memfd_answer();
+    struct strv argv = {0};
+    struct proc_spawn ps = {.argv = &argv,
+                            .stdin_fd = in,
+                            .stdout_fd = out,
+                            .stderr_fd = STDERR_FILENO,
+                            .keep_fd = {-1, -1, -1},
+                            .new_session = true,
+                            .pdeathsig = SIGKILL,
+                            .cgroup_procs_fd = {-1, -1, -1, -1}};
+    int r = in < 0 ? in : out < 0 ? out : cgroup_open(q, &ps);
+
+    if (r == 0) {
+        strv_add(&argv, q->program);
+        r = proc_start(&ps, &q->pid, &q->pidfd);
+        strv_clear(&argv);
+    }
+    for (int i = 0; i < ps.cgroup_procs_count; i++)
+        (void)close(ps.cgroup_procs_fd[i]);
+    if (r < 0)
+        return r;
+    q->answer_fd = steal_fd(&out);
+    return 0;
+}
+
+static int run_start(struct queue *q, struct item *it)
+{
+    cleanup_free char *text = json_dumps(it->job, JSON_COMPACT);
+    int r;
+
+    if (text == NULL || strlen(text) > JOB_MAX_BYTES)
+        return -E2BIG;
+    q->timed_out = false;
+    r = spawn(q, text);
+    if (r < 0)
+        return r;
+    q->running = it;
+    r = sd_event_add_io(q->loop, &q->exit_source, q->pidfd, EPOLLIN, on_exit_event, q);
+    if (r >= 0)
+        r = sd_event_add_time_relative(q->loop, &q->deadline, CLOCK_MONOTONIC,
+                                       (uint64_t)job_deadline_ms(it->job) * 1000, DEADLINE_SLACK,
+                                       on_deadline, q);
+    if (r < 0)
+        (void)run_abandon(q);
+    return r < 0 ? r : 0;
+}
+
+static int on_pump(sd_event_source *s, void *ctx)
+{
+    struct queue *q = ctx;
+    struct item *it;
+    int r;
+
+    (void)s;
+    if (q->running != NULL || (it = next_item(q)) == NULL)
+        return 0;
+    TAILQ_REMOVE(&q->waiting, it, entry);
+    r = run_start(q, it);
+    if (r < 0) {
+        wake(q);
+        item_answer(it, job_answer_error("%s: %s", q->program, strerror(-r)));
+    }
+    return 0;
+}
+
+int queue_new(sd_event *loop, const char *program, struct cgroup *cg, struct queue **ret,
+              struct err *err)
+{
+    struct queue *q = xcalloc(1, sizeof(*q));
+    int r;
+
+    TAILQ_INIT(&q->waiting);
+    q->loop = sd_event_ref(loop);
+    q->program = xstrdup(program);
+    q->cg = cg;
+    q->pidfd = q->answer_fd = -1;
+    r = sd_event_add_defer(loop, &q->pump, on_pump, q);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(q->pump, SD_EVENT_OFF);
+    if (r < 0) {
+        queue_free(q);
+        return err_sys(err, r, "triage queue");
+    }
+    *ret = q;
+    return 0;
+}
+
+void queue_free(struct queue *q)
+{
+    struct item *it;
+
+    if (q == NULL)
+        return;
+    if (q->running != NULL)
+        item_free(run_abandon(q));
+    while ((it = TAILQ_FIRST(&q->waiting)) != NULL) {
+        TAILQ_REMOVE(&q->waiting, it, entry);
+        item_free(it);
+    }
+    sd_event_source_disable_unref(q->pump);
+    sd_event_unref(q->loop);
+    free(q->released);
+    free(q->program);
+    free(q);
+}
+
+void queue_push(struct queue *q, json_t *job, const void *owner, bool wait_core, queue_fn *fn,
+                void *ctx)
+{
+    struct item *it = xcalloc(1, sizeof(*it));
+
+    it->job = job;
+    it->owner = owner;
+    it->wait_core = wait_core;
+    it->fn = fn;
+    it->ctx = ctx;
+    TAILQ_INSERT_TAIL(&q->waiting, it, entry);
+    wake(q);
+}
+
+void queue_set_free_core(struct queue *q, bool free_core)
+{
+    q->free_core = free_core;
+    if (free_core)
+        wake(q);
+}
+
+void queue_release(struct queue *q, const void *owner)
+{
+    if (!is_released(q, owner)) {
+        q->released = xreallocarray(q->released, q->n_released + 1, sizeof(*q->released));
+        q->released[q->n_released++] = owner;
+    }
+    wake(q);
+}
+
+size_t queue_pending(const struct queue *q, const void *owner)
+{
+    const struct item *it;
+    size_t n = q->running != NULL && (owner == NULL || q->running->owner == owner) ? 1 : 0;
+
+    TAILQ_FOREACH (it, &q->waiting, entry) {
+        if (owner == NULL || it->owner == owner)
+            n++;
+    }
+    return n;
+}
+
+void queue_drop(struct queue *q, const void *owner)
+{
+    struct item *it, *next;
+
+    for (it = TAILQ_FIRST(&q->waiting); it != NULL; it = next) {
+        next = TAILQ_NEXT(it, entry);
+        if (it->owner == owner) {
+            TAILQ_REMOVE(&q->waiting, it, entry);
+            item_free(it);
+        }
+    }
+    if (q->running != NULL && q->running->owner == owner) {
+        item_free(run_abandon(q));
+        wake(q);
+    }
+    for (size_t i = 0; i < q->n_released; i++) {
+        if (q->released[i] == owner) {
+            q->released[i] = q->released[--q->n_released];
+            break;
+        }
+    }
+}
