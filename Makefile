@@ -224,7 +224,9 @@ help:
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
-	'make seeds      regenerate the committed seeds' \
+	'make plants     every planted bug, as make check does' \
+	'make harnesses  the harnesses only (HARNESS_CFLAGS, HARNESS_LDFLAGS, AFL_CC)' \
+	'make seeds      regenerate the committed seeds; make check-seeds compares' \
 	'make demo       a campaign of about a minute, with live progress and a report' \
 	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR; uninstall removes it' \
 	'make clean      remove what was built' \
@@ -279,7 +281,7 @@ h_src        = $(filter-out %/gen_seeds.c,$(wildcard harnesses/targets/$(1)/*.c)
 h_obj        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(call h_src,$(2)))
 h_plant_obj  = $(patsubst harnesses/%.c,$(BUILD)/obj/plants/$(3)/$(1)/%.o,$(call h_src,$(2)))
 
-.PHONY: harnesses plants check-seeds
+.PHONY: harnesses plant plants check-seeds
 all: harnesses
 harnesses: $(foreach t,$(H_TARGETS),$(H_VARIANTS:%=$(BUILD)/harnesses/$(t)/%))
 
@@ -308,7 +310,7 @@ $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 
 # Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
 PLANT       ?=
-plants_wanted := $(if $(filter plants check check-e2e check-unit,$(goals)),$(H_PLANTS),\
+plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
 	$(PLANT) $(if $(filter demo,$(goals)),CHUNK_MAX_PLUS1))
 define plant_rules
 $(foreach v,$(H_PLANT_VARIANTS),

@@ -136,7 +136,7 @@ int aflprobe_version_num(const char *version)
     uint64_t major = 0, minor = 0;
     size_t i = 0, digits = 0;
 
-    while (isdigit((unsigned char)version[i]) && i < 3)
+    while (i < 3 && isdigit((unsigned char)version[i]))
         major = major * 10 + (uint64_t)(version[i++] - '0');
     if (i == 0 || version[i++] != '.')
         return 0;

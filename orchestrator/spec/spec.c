@@ -26,11 +26,12 @@ char *spec_target_section(const struct spec *spec, size_t i, char buf[64])
     return buf;
 }
 
-int spec_mark_line(const struct spec *spec, int section, const struct spec_key *k)
+int spec_mark_line(const struct spec *spec, int section, const struct spec_key *k, int item)
 {
     int row = (int)(k - spec_keys);
     for (size_t i = 0; i < spec->n_marks; i++) {
-        if (spec->marks[i].section == section && spec->marks[i].row == row)
+        if (spec->marks[i].section == section && spec->marks[i].row == row &&
+            spec->marks[i].item == item)
             return spec->marks[i].line;
     }
     return 0;
@@ -46,12 +47,12 @@ int spec_line(const struct spec *spec, const char *section, const char *key)
         at = SPEC_MARK_LIMITS;
         k = spec_key_find(key, SPEC_LIMITS);
     }
-    int line = k != NULL ? spec_mark_line(spec, at, k) : 0;
+    int line = k != NULL ? spec_mark_line(spec, at, k, 0) : 0;
     const char *name = strncmp(section, "target ", 7) == 0 ? section + 7 : section;
     k = spec_key_find(key, SPEC_TARGET);
     for (size_t i = 0; line == 0 && k != NULL && i < spec->n_targets; i++) {
         if (strcmp(spec->targets[i].name, name) == 0)
-            line = spec_mark_line(spec, (int)i, k);
+            line = spec_mark_line(spec, (int)i, k, 0);
     }
     return line;
 }
@@ -103,11 +104,11 @@ static void check_hang(struct spec_loader *ld, const struct spec_limits *lim, in
 {
     const struct spec_key *hang = spec_key_find("hang_timeout", SPEC_LIMITS);
     const struct spec_key *timeout = spec_key_find("timeout", SPEC_LIMITS);
-    int line = spec_mark_line(ld->spec, section, hang);
+    int line = spec_mark_line(ld->spec, section, hang, 0);
     const char *key = hang->name;
     char text[2][32];
     if (line == 0) {
-        line = spec_mark_line(ld->spec, section, timeout);
+        line = spec_mark_line(ld->spec, section, timeout, 0);
         key = timeout->name;
     }
     if (line == 0 || lim->timeout_ms == 0 || lim->hang_timeout_ms == 0 ||
@@ -136,7 +137,7 @@ static void check_whole(struct spec_loader *ld)
         (void)spec_target_section(spec, i, shown);
         for (size_t j = 0; j < 2; j++) {
             const struct spec_key *k = spec_key_find(required[j], SPEC_TARGET);
-            if (spec_mark_line(spec, (int)i, k) == 0)
+            if (spec_mark_line(spec, (int)i, k, 0) == 0)
                 spec_faults_add(ld->faults, t->line, shown, k->name, false,
                                 "is missing; allowed: %s",
                                 spec_value_allowed(k, allowed, sizeof(allowed)));
@@ -170,7 +171,7 @@ static void name_from_file(struct spec_loader *ld)
 {
     char shown[64];
     if (ld->spec->name != NULL ||
-        spec_mark_line(ld->spec, SPEC_MARK_CAMPAIGN, spec_key_find("name", SPEC_CAMPAIGN)) > 0)
+        spec_mark_line(ld->spec, SPEC_MARK_CAMPAIGN, spec_key_find("name", SPEC_CAMPAIGN), 0) > 0)
         return;
     ld->spec->name = path_stem(ld->spec->path);
     if (!path_name_ok(ld->spec->name, SPEC_NAME_LEN))

@@ -25,6 +25,14 @@ static void *base_of(struct spec_loader *ld, const struct spec_key *k)
     return k->scope & SPEC_LIMITS ? (void *)&t->limits : (void *)t;
 }
 
+static void add_mark(struct spec_loader *ld, const struct spec_key *k, int item, int line)
+{
+    struct spec *spec = ld->spec;
+    spec->marks = xreallocarray(spec->marks, spec->n_marks + 1, sizeof(*spec->marks));
+    spec->marks[spec->n_marks++] =
+        (struct spec_mark){ld->section, (int)(k - spec_keys), item, line};
+}
+
 /* The key is complete: checks the number of its values and sets it. */
 static void finish_key(struct spec_loader *ld)
 {
@@ -47,6 +55,8 @@ static void finish_key(struct spec_loader *ld)
         spec_faults_add(ld->faults, ld->lines[SPEC_ITEMS_MAX], ld->shown, k->name, false,
                         "too many items; allowed: at most %d", SPEC_ITEMS_MAX);
     } else if (spec_value_set(k, base_of(ld, k), &ld->values, &at, ld->faults) == 0) {
+        for (size_t i = 0; k->type == SPEC_PATH_LIST && i < ld->values.n; i++)
+            add_mark(ld, k, (int)i + 1, ld->lines[i]);
         if (ld->section >= 0)
             ld->spec->targets[ld->section].set |= UINT64_C(1) << (k - spec_keys);
         if (k->scope == SPEC_CAMPAIGN && strcmp(k->name, "seed") == 0)
@@ -91,12 +101,15 @@ static void on_more(struct spec_loader *ld, int line, const char *item)
 static void key_names(unsigned scope, char *buf, size_t size)
 {
     buf[0] = '\0';
-    for (size_t i = 0; i < spec_keys_count; i++) {
-        if (!(spec_keys[i].scope & scope))
-            continue;
-        if (buf[0] != '\0')
-            (void)strlcat(buf, ", ", size);
-        (void)strlcat(buf, spec_keys[i].name, size);
+    /* Those of this section alone come first. */
+    for (int alone = 1; alone >= 0; alone--) {
+        for (size_t i = 0; i < spec_keys_count; i++) {
+            if (!(spec_keys[i].scope & scope) || (spec_keys[i].scope == scope) != alone)
+                continue;
+            if (buf[0] != '\0')
+                (void)strlcat(buf, ", ", size);
+            (void)strlcat(buf, spec_keys[i].name, size);
+        }
     }
 }
 
@@ -134,14 +147,13 @@ static void on_key(struct spec_loader *ld, const struct ini_event *ev)
         return;
     }
     struct spec *spec = ld->spec;
-    int first = spec_mark_line(spec, ld->section, k);
+    int first = spec_mark_line(spec, ld->section, k, 0);
     if (first > 0) {
         spec_faults_add(ld->faults, ev->line, ld->shown, k->name, false,
                         "set again, first on line %d; allowed: once a section", first);
         return;
     }
-    spec->marks = xreallocarray(spec->marks, spec->n_marks + 1, sizeof(*spec->marks));
-    spec->marks[spec->n_marks++] = (struct spec_mark){ld->section, (int)(k - spec_keys), ev->line};
+    add_mark(ld, k, 0, ev->line);
     ld->key = k;
     ld->key_line = ev->line;
     add_value(ld, ev->line, ev->value);

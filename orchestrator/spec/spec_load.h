@@ -19,9 +19,9 @@ struct spec_where {
     const int *lines;
 };
 
-/* One key that the file set: which section (-1 campaign, -2 limits, else the target's index), which row, which line. */
+/* One key that the file set: which section (-1 campaign, -2 limits, else the target's index), which row, which line. Each item of a list of paths has one too, from item 1. */
 struct spec_mark {
-    int section, row, line;
+    int section, row, item, line;
 };
 #define SPEC_MARK_CAMPAIGN (-1)
 #define SPEC_MARK_LIMITS   (-2)
@@ -59,6 +59,7 @@ void spec_paths_check(struct spec *spec, struct spec_faults *faults);
 
 /* "target NAME" for index i. Returns buf. */
 char *spec_target_section(const struct spec *spec, size_t i, char buf[64]);
-int spec_mark_line(const struct spec *spec, int section, const struct spec_key *k);
+/* 0: the file does not set it. */
+int spec_mark_line(const struct spec *spec, int section, const struct spec_key *k, int item);
 
 #endif

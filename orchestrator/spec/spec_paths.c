@@ -94,6 +94,13 @@ static char *check_path(const struct spec *spec, const struct spec_key *k, const
     const char *wrong = file_fault(k, path, &allowed);
     if (wrong == NULL)
         return steal_ptr(&path);
+    size_t word = strcspn(written, " \t");
+    if (k->type == SPEC_PATH_PROGRAM && written[word] != '\0') {
+        cleanup_free char *program = xstrndup(written, word);
+        cleanup_free char *first = path_resolve(spec->root, program);
+        if (file_fault(k, first, &allowed) == NULL)
+            allowed = "the program alone, its arguments belong in args";
+    }
     if (allowed == NULL)
         allowed = spec_value_allowed(k, text, sizeof(text));
     spec_faults_add(faults, line, section, k->name, false, "\"%s\" %s; allowed: %s",
@@ -114,7 +121,8 @@ static bool check_root(struct spec *spec, struct spec_faults *faults)
         wrong = "is not a folder";
     if (wrong != NULL) {
         spec_faults_add(
-            faults, spec_mark_line(spec, SPEC_MARK_CAMPAIGN, spec_key_find("root", SPEC_CAMPAIGN)),
+            faults,
+            spec_mark_line(spec, SPEC_MARK_CAMPAIGN, spec_key_find("root", SPEC_CAMPAIGN), 0),
             "campaign", "root", false,
             "\"%s\" %s; allowed: a folder, relative to the one that holds this file",
             spec_value_shown(shown, spec->root), wrong);
@@ -133,11 +141,13 @@ static void check_target(struct spec *spec, size_t i, bool root_ok, struct spec_
         void *field = (char *)&spec->targets[i] + k->offset;
         if (k->scope != SPEC_TARGET)
             continue;
-        int line = spec_mark_line(spec, (int)i, k);
+        int line = spec_mark_line(spec, (int)i, k, 0);
         if (k->type == SPEC_PATH_LIST) {
             struct strv *list = field, absolute = {0};
             for (size_t j = 0; root_ok && j < list->n; j++) {
-                char *path = check_path(spec, k, list->v[j], line, section, faults);
+                char *path =
+                    check_path(spec, k, list->v[j], spec_mark_line(spec, (int)i, k, (int)j + 1),
+                               section, faults);
                 if (path != NULL)
                     strv_take(&absolute, path);
             }

@@ -121,9 +121,12 @@ void spec_print_effective(const struct spec *spec, FILE *out)
         const struct spec_target *tg = &spec->targets[t];
         (void)fprintf(out, "\n[target %s]\n", tg->name);
         for (size_t i = 0; i < spec_keys_count; i++) {
-            const struct spec_key *k = &spec_keys[i];
-            if (k->scope & SPEC_TARGET)
-                print_key(spec, k, k->scope & SPEC_LIMITS ? (const void *)&tg->limits : tg, out);
+            if (spec_keys[i].scope == SPEC_TARGET)
+                print_key(spec, &spec_keys[i], tg, out);
+        }
+        for (size_t i = 0; i < spec_keys_count; i++) {
+            if (spec_keys[i].scope == (SPEC_TARGET | SPEC_LIMITS))
+                print_key(spec, &spec_keys[i], &tg->limits, out);
         }
     }
 }

@@ -61,7 +61,7 @@ char *spec_value_allowed(const struct spec_key *k, char *buf, size_t size)
         what = "a whole number";
         break;
     case SPEC_CORES:
-        what = "a number of cores, all, all-N, or a share such as 50%";
+        what = "a number of cores from 1, all, all-N, or a share such as 50%";
         break;
     case SPEC_ENUM:
         break;

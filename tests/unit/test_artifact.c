@@ -489,7 +489,9 @@ static void a_full_disk_leaves_nothing_half_written(void **ctx)
     int fd;
 
     (void)ctx;
-    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    /* EINVAL: in a chroot "/" is no mount point; what is mounted here is unmounted below. */
+    if (unshare(CLONE_NEWNS) < 0 ||
+        (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 && errno != EINVAL))
         skip();
     assert_int_equal(path_mkdirs(store, 0700), 0);
     if (mount("none", store, "tmpfs", 0, "size=128k") < 0)

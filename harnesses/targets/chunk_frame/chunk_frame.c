@@ -238,11 +238,13 @@ wl_err wl_read_chunk(wl_reader *r, wl_chunk *chunk)
         r->mem->free(r->mem->ctx, r->mem->alloc(r->mem->ctx, c.len));
 #endif
 #ifdef PLANT_BUG_CHUNK_STATE_LEAK
-    static bool torn; /* outlives the reader: a first chunk spoils the next stream's */
-    if (!r->any && c.type == WL_STDERR && torn)
+    static bool stale; /* outlives the reader: one stream spoils a later one */
+    if (!r->any && c.type == WL_CTRL_OUT && c.len > 0)
+        stale = true;
+    if (!r->any && c.type == WL_STDERR && c.len > 0 && stale) {
+        stale = false;
         return fail(r, WL_E_CLOSED);
-    if (!r->any)
-        torn = c.type == WL_CTRL_OUT && c.len == 9;
+    }
 #endif
     err = wl_validate_header(c.type, c.len);
     if (err == WL_OK)

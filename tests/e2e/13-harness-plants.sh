@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Each planted bug leaves a minimal seed quiet and gives an allowed verdict on its own input.
+# limit: 120
+. tests/e2e/lib.sh
+
+ini=harnesses/plants.ini
+# shellcheck disable=SC3045
+ulimit -c 0
+
+# plant_key ID KEY
+plant_key() {
+    awk -v id="[$1]" -v key="$2" '
+        /^\[/ { on = $0 == id }
+        on && $1 == key && $2 == "=" { sub(/^[^=]*= */, ""); print }' "$ini"
+}
+
+# plant_input ID: a smallest input that the bug fails on.
+plant_input() {
+    case $1 in
+    CHUNK_NO_TYPE_CHECK) printf '\005\000\000\000\000' ;;
+    CHUNK_MAX_PLUS1) printf '\001\001\000\000\001' ;;
+    CHUNK_MAX_EXCL) printf '\001\001\000\000\000' ;;
+    CHUNK_ALLOC_FIRST) printf '\001\001\000\000\021' ;;
+    CHUNK_OVERREAD) printf '\001\000\000\000\001x' ;;
+    CHUNK_PEEK_STICKY) printf '\000\000\000\000\000' ;;
+    CHUNK_EOF_SPIN) printf '\001\000\000\000\001' ;;
+    CHUNK_LEAK_TRUNC) printf '\001\000\000\000\001' ;;
+    CHUNK_SHORTREAD) printf '\001\000\000\000\020sixteen bytes...' ;;
+    CHUNK_STATE_LEAK) printf '\004\000\000\000\001x\002\000\000\000\001x' ;;
+    *) return 1 ;;
+    esac
+}
+
+# verdict_of FILE: class:id, or the class alone.
+verdict_of() {
+    "$1" --timeout 400 "$T/in" 2>"$T/err" |
+        sed -n 's/^{.*"class":"\([^"]*\)","inv":\(.*\),"signal".*/\1:\2/p' | tr -d '"' | sed 's/:null$//'
+}
+
+plants=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$ini")
+for id in $plants; do
+    target=$(plant_key "$id" target)
+    allow=$(plant_key "$id" allow)
+    dir=$PLANTS/$id/$target
+    build=replay
+    [ "$(plant_key "$id" variant)" = asan ] && build=asan
+    need "plants/$id/$target/$build"
+
+    "$dir/replay" "seeds/$target-min" >"$T/out" 2>/dev/null
+    check "$id leaves a minimal seed quiet" grep -q '"class":"pass"' "$T/out"
+    plant_input "$id" >"$T/in" || not_ok "$id has an input here"
+    clean=$("$HARNESSES/$target/$build" "$T/in" | tail -n 1)
+    assert_eq "$id: the target without the bug passes its input" "1 passed, 0 failed" "$clean"
+    got=$(verdict_of "$dir/$build")
+    if [ "$(plant_key "$id" replay)" = no ]; then
+        assert_eq "$id does not show in a replay" pass "$got"
+        continue
+    fi
+    case " $allow " in
+    *" $got "*) ok "$id gives an allowed verdict" ;;
+    *) not_ok "$id gives an allowed verdict: $got is not one of $allow" ;;
+    esac
+    # In a process of its own it says and does the same; a sanitizer has its own words.
+    [ "$got" = timeout ] && continue
+    "$dir/$build" --one "$T/in" >/dev/null 2>"$T/err"
+    status=$?
+    case $got in
+    oom:*) want="1 140" ;;
+    memory:ASAN) want="0 134" ;;
+    *) want="1 134" ;;
+    esac
+    assert_eq "$id: one line on stderr and the signal of the class" "$want" \
+        "$(grep -c '^FZ-FAIL ' "$T/err") $status"
+done
+assert_eq "chunk_frame has ten plants" 10 "$(grep -c '^\[CHUNK_' "$ini")"
+for id in $plants; do
+    check "$id is a bug of the library" grep -rq "PLANT_BUG_$id\$\|PLANT_BUG_$id)\$" "harnesses/targets/$(plant_key "$id" target)"
+done
