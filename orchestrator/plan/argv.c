@@ -84,14 +84,20 @@ static void afl_env_num(const struct argv_input *in, struct plan_instance *inst,
     afl_env(in, inst, name, text, true);
 }
 
-/* FIRST:user's:LAST; of two equal options the later one counts. */
-static void sanitizer_env(struct plan_instance *inst, const char *name, const char *first,
-                          const char *last)
+/*
+ * FIRST:user's:LAST; of two equal options the later one counts. Also where the build has no such sanitizer but the user set the
+ * variable: afl-fuzz refuses to start on a value without LAST, whatever it runs.
+ */
+static void sanitizer_env(struct plan_instance *inst, const char *name, bool built_in,
+                          const char *first, const char *last)
 {
     const char *user = strv_env(&inst->env, name);
-    char *value = user != NULL && user[0] != '\0' ? xasprintf("%s:%s:%s", first, user, last)
-                                                  : xasprintf("%s:%s", first, last);
+    char *value;
 
+    if (!built_in && user == NULL)
+        return;
+    value = user != NULL && user[0] != '\0' ? xasprintf("%s:%s:%s", first, user, last)
+                                            : xasprintf("%s:%s", first, last);
     strv_env_set(&inst->env, name, value);
     free(value);
 }
@@ -117,6 +123,7 @@ static void fill_env(const struct argv_input *in, struct plan_instance *inst)
 {
     const struct plan_target *t = in->target;
     const struct variant *v = in->variant;
+    bool asan = in->elf != NULL && in->elf->asan;
 
     strv_env_set(&inst->env, "PATH", in->host->path);
     strv_env_set(&inst->env, "HOME", in->host->home);
@@ -158,16 +165,12 @@ static void fill_env(const struct argv_input *in, struct plan_instance *inst)
         afl_env(in, inst, "AFL_CUSTOM_MUTATOR_LIBRARY", in->spec->mutator, true);
     preload_env(in, inst);
 
-    if (in->elf != NULL && in->elf->asan)
-        sanitizer_env(inst, "ASAN_OPTIONS", ASAN_FIRST, ASAN_LAST);
-    if (in->elf != NULL && (in->elf->ubsan || in->elf->asan))
-        sanitizer_env(inst, "UBSAN_OPTIONS", UBSAN_FIRST, UBSAN_LAST);
-    if (in->elf != NULL && in->elf->msan)
-        sanitizer_env(inst, "MSAN_OPTIONS", MSAN_FIRST, MSAN_LAST);
-    if (in->elf != NULL && in->elf->lsan)
-        sanitizer_env(inst, "LSAN_OPTIONS", LSAN_FIRST, LSAN_LAST);
-    if (in->elf != NULL && in->elf->tsan)
-        sanitizer_env(inst, "TSAN_OPTIONS", TSAN_FIRST, TSAN_LAST);
+    sanitizer_env(inst, "ASAN_OPTIONS", asan, ASAN_FIRST, ASAN_LAST);
+    sanitizer_env(inst, "UBSAN_OPTIONS", asan || (in->elf != NULL && in->elf->ubsan), UBSAN_FIRST,
+                  UBSAN_LAST);
+    sanitizer_env(inst, "MSAN_OPTIONS", in->elf != NULL && in->elf->msan, MSAN_FIRST, MSAN_LAST);
+    sanitizer_env(inst, "LSAN_OPTIONS", in->elf != NULL && in->elf->lsan, LSAN_FIRST, LSAN_LAST);
+    sanitizer_env(inst, "TSAN_OPTIONS", in->elf != NULL && in->elf->tsan, TSAN_FIRST, TSAN_LAST);
     if (v->role == PLAN_SAN)
         strv_env_set(&inst->env, "FZ_TWICE", "1");
 }

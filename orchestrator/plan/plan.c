@@ -300,13 +300,35 @@ static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl
     return p;
 }
 
+/* JSON carries UTF-8 only; what is not cannot be handed to the daemon unchanged. */
+static const char *not_utf8(const struct plan *p)
+{
+    const char *const own[] = {p->run_dir, p->root, p->spec_path};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (!text_utf8_ok(own[i], strlen(own[i])))
+            return own[i];
+    for (size_t i = 0; i < p->n_targets; i++)
+        for (size_t k = 0; k < p->targets[i].n_instances; k++) {
+            const struct strv *lists[] = {&p->targets[i].instances[k].argv,
+                                          &p->targets[i].instances[k].env};
+
+            for (size_t l = 0; l < 2; l++)
+                for (size_t n = 0; n < lists[l]->n; n++)
+                    if (!text_utf8_ok(lists[l]->v[n], strlen(lists[l]->v[n])))
+                        return lists[l]->v[n];
+        }
+    return NULL;
+}
+
 int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct plan_host *host,
                struct plan **ret, struct spec_faults *faults, struct err *err)
 {
     size_t errors = spec_faults_errors(faults), next = 0;
     struct plan *p;
+    const char *bad;
     json_t *j;
-    int cores;
+    int cores, r;
 
     if (host->n_cpus < 1 || spec->n_targets < 1 || spec->n_targets > PLAN_MAX_TARGETS)
         return err_set(err, -EINVAL, "no CPU, or not 1 to %d targets", PLAN_MAX_TARGETS);
@@ -336,6 +358,12 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
         if (faults->v[i].warning)
             strv_addf(&p->warnings, "[%s] %s%s%s", faults->v[i].section, faults->v[i].key,
                       faults->v[i].key[0] != '\0' ? ": " : "", faults->v[i].msg);
+    bad = not_utf8(p);
+    if (bad != NULL) {
+        r = err_set(err, -EINVAL, "not UTF-8, which a plan cannot carry: %s", bad);
+        plan_free(p);
+        return r;
+    }
     j = plan_to_json(p);
     plan_hash_json(j, p->hash);
     json_decref(j);

@@ -27,7 +27,7 @@ enum kind {
     K_BOOL,
     K_INT, /* int, >= 0 */
     K_I64, /* int64_t, >= 0 */
-    K_U64, /* uint64_t, as decimal text: JSON has no room for it */
+    K_U64, /* uint64_t, below 2^53 (the seed) */
     K_LONG,
     K_LIST, /* struct strv */
     K_LIMITS,
@@ -124,7 +124,6 @@ static json_t *members_out(const struct member *m, const void *base);
 
 static json_t *member_out(const struct member *m, const void *at)
 {
-    char buf[24];
     const char *s;
     json_t *a;
 
@@ -146,8 +145,7 @@ static json_t *member_out(const struct member *m, const void *at)
     case K_LONG:
         return json_integer(*(const long *)at);
     case K_U64:
-        (void)snprintf(buf, sizeof(buf), "%" PRIu64, *(const uint64_t *)at);
-        return json_string(buf);
+        return json_integer((json_int_t) * (const uint64_t *)at);
     case K_LIST:
         a = json_array();
         for (size_t i = 0; i < ((const struct strv *)at)->n; i++)
@@ -309,8 +307,9 @@ static int member_in(const struct reader *r, const struct member *m, const json_
             *(int64_t *)at = n;
         return 0;
     case K_U64:
-        if (s == NULL || parse_u64(s, UINT64_MAX, at) < 0)
-            return bad(r, m->name, "is not a number as text");
+        if (!json_is_integer(j) || n < 0)
+            return bad(r, m->name, "is not a number in range");
+        *(uint64_t *)at = (uint64_t)n;
         return 0;
     case K_LIST:
         return list_in(r, m->name, j, at);
