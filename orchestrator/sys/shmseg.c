@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clean-up of SysV shared memory that a killed afl-fuzz leaves behind, for hosts where it cannot
+ * have an IPC namespace of its own. Nothing is removed but by creator and creation time.
+ */
+#include "sys/shmseg.h"
+
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+int shmseg_remove(pid_t creator, int64_t from_s, int64_t to_s)
+{
+    struct shm_info info;
+    struct shmid_ds ds;
+    int last, i, id, removed = 0;
+
+    last = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
+    for (i = 0; i <= last; i++) {
+        id = shmctl(i, SHM_STAT, &ds);
+        if (id < 0 || ds.shm_cpid != creator)
+            continue;
+        if ((int64_t)ds.shm_ctime < from_s || (int64_t)ds.shm_ctime > to_s)
+            continue;
+        if (shmctl(id, IPC_RMID, NULL) == 0)
+            removed++;
+    }
+    return removed;
+}
