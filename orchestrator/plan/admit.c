@@ -6,6 +6,7 @@
 #include "plan/admit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -18,10 +19,11 @@ struct admit {
     const struct aflprobe *afl;
     const struct plan_host *host;
     struct spec_faults *faults;
+    char section[64]; /* as shown */
 };
 
 #define FAULT(a, key, warning, ...)                                                                \
-    spec_faults_add((a)->faults, fault_line(a, key), (a)->t->name, key, warning, __VA_ARGS__)
+    spec_faults_add((a)->faults, fault_line(a, key), (a)->section, key, warning, __VA_ARGS__)
 
 static int fault_line(const struct admit *a, const char *key)
 {
@@ -102,6 +104,7 @@ void admit_target(const struct spec *spec, const struct spec_target *t, const st
     struct admit a = {.spec = spec, .t = t, .afl = afl, .host = host, .faults = faults};
     const struct elfprobe *e;
 
+    (void)snprintf(a.section, sizeof(a.section), "target %s", t->name);
     if (!path_name_ok(t->name, PLAN_NAME_MAX))
         FAULT(&a, "", false, "the name is not 1 to %d of [A-Za-z0-9_-]", PLAN_NAME_MAX);
     if (t->harness != NULL) {

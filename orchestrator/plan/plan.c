@@ -263,10 +263,12 @@ static void admit_instances(const struct spec *spec, const struct spec_target *s
 {
     int64_t n = instances_of(spec, st, cores);
     int line = spec_line(spec, st->name, "instances");
+    char section[64];
 
     if (cores == 0 || n <= cores)
         return;
-    spec_faults_add(faults, line > 0 ? line : st->line, st->name, "instances", false,
+    (void)snprintf(section, sizeof(section), "target %s", st->name);
+    spec_faults_add(faults, line > 0 ? line : st->line, section, "instances", false,
                     "%" PRId64 " instances at one core each, but the campaign has %d core%s", n,
                     cores, cores == 1 ? "" : "s");
 }

@@ -101,10 +101,11 @@ static void on_more(struct spec_loader *ld, int line, const char *item)
 static void key_names(unsigned scope, char *buf, size_t size)
 {
     buf[0] = '\0';
-    /* Those of this section alone come first. */
+    /* In a target its own keys come first. */
     for (int alone = 1; alone >= 0; alone--) {
         for (size_t i = 0; i < spec_keys_count; i++) {
-            if (!(spec_keys[i].scope & scope) || (spec_keys[i].scope == scope) != alone)
+            if (!(spec_keys[i].scope & scope) ||
+                (scope != SPEC_LIMITS && spec_keys[i].scope == scope) != alone)
                 continue;
             if (buf[0] != '\0')
                 (void)strlcat(buf, ", ", size);
