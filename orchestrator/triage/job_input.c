@@ -32,6 +32,7 @@ struct program {
     struct replay_program prog;
     char sha256[65], build_id[65];
     struct verdict_of_run best;
+    bool slow; /* a sanitizer build: its time proves less */
     int agree, runs;
     int signal; /* of the best run, 0 none */
     char *report;
@@ -68,9 +69,13 @@ static bool program_load(const json_t *j, struct input_job *job, const json_t *s
     if (elfprobe_read(p->prog.path, &elf, &err) == 0) {
         strlcpy(p->sha256, elf.sha256, sizeof(p->sha256));
         strlcpy(p->build_id, elf.build_id, sizeof(p->build_id));
-        p->prog.asan = p->prog.asan || elf.asan || elf.msan || elf.tsan || elf.lsan;
+        p->prog.asan = p->prog.asan || elf.asan;
+        p->prog.msan = elf.msan;
+        p->prog.tsan = elf.tsan;
+        p->prog.ubsan = elf.ubsan;
     }
-    if (p->prog.asan)
+    p->slow = p->prog.asan || p->prog.msan || p->prog.tsan;
+    if (p->slow)
         p->prog.timeout_ms *= JOB_SAN_SLOWNESS;
     job->n_programs++;
     return true;
@@ -108,17 +113,23 @@ static bool same_finding(const struct verdict_of_run *a, const struct verdict_of
     return strcmp(a->class_, b->class_) == 0 && strcmp(a->kind, b->kind) == 0;
 }
 
-/* Runs one program k times. The first run of a sanitizer build is the symbolised one. Returns an error answer or NULL. */
-static json_t *program_run(struct input_job *job, struct program *p)
+/*
+ * Runs one program k times, the first time with symbols. glance: only once, unless that run shows more than a passed
+ * time limit. Returns an error answer or NULL.
+ */
+static json_t *program_run(struct input_job *job, struct program *p, bool glance)
 {
     struct verdict_of_run verdicts[RUNS_MAX];
     struct err err = {0};
 
     memset(verdicts, 0, sizeof(verdicts));
+    p->prog.impatient = glance;
     for (p->runs = 0; p->runs < job->runs; p->runs++) {
         struct verdict_of_run *v = &verdicts[p->runs];
         struct replay_run run = {0};
 
+        if (glance && p->runs > 0 && p->best.evidence < EVIDENCE_SIGNAL)
+            break;
         p->prog.symbolize = p->runs == 0;
         if (replay_once(&p->prog, job->blob, &run, &err) < 0)
             return job_answer_error("%s", err.msg);
@@ -146,6 +157,30 @@ static json_t *program_run(struct input_job *job, struct program *p)
             p->agree++;
     }
     return NULL;
+}
+
+/*
+ * All programs; the plain ones first when time is the question, and a sanitizer build then only has a glance at whether
+ * there is more to a hang that is proven already.
+ */
+static json_t *programs_run(struct input_job *job)
+{
+    json_t *answer = NULL;
+    bool proven = false;
+
+    for (int slow = 0; slow < 2 && job->hang; slow++) {
+        for (size_t i = 0; answer == NULL && i < job->n_programs; i++) {
+            struct program *p = &job->programs[i];
+
+            if (p->slow != (slow == 1))
+                continue;
+            answer = program_run(job, p, proven);
+            proven = proven || p->agree == job->runs;
+        }
+    }
+    for (size_t i = 0; answer == NULL && i < job->n_programs && !job->hang; i++)
+        answer = program_run(job, &job->programs[i], false);
+    return answer;
 }
 
 /* The program that shows it best; the first one when none shows anything. */
@@ -221,7 +256,7 @@ static json_t *replay_json(struct program *p, const char *blob)
     json_t *j;
 
     /* For people: with names in the report. */
-    p->prog.symbolize = p->prog.asan;
+    p->prog.symbolize = p->slow || p->prog.ubsan;
     command = command_line(p, blob);
     replay_command(&p->prog, "@@", &argv, &env);
     for (size_t i = 1; i < argv.n; i++)
@@ -229,8 +264,8 @@ static json_t *replay_json(struct program *p, const char *blob)
     j = json_pack("{s:s, s:s, s:o, s:b, s:o, s:s, s:b, s:b, s:I, s:I}", "program", p->role, "path",
                   p->prog.path, "args", json_strv(&args), "stdin", (int)replay_uses_stdin(&p->prog),
                   "env", json_strv(&env), "command", command, "kit", (int)p->prog.kit, "sanitizer",
-                  (int)p->prog.asan, "timeout_ms", (json_int_t)p->prog.timeout_ms, "memory_bytes",
-                  (json_int_t)p->prog.memory_bytes);
+                  (int)(p->slow || p->prog.ubsan), "timeout_ms", (json_int_t)p->prog.timeout_ms,
+                  "memory_bytes", (json_int_t)p->prog.memory_bytes);
     strv_clear(&argv);
     strv_clear(&env);
     strv_clear(&args);
@@ -323,8 +358,8 @@ json_t *job_input_run(const json_t *j)
     }
     if (answer == NULL && job.n_programs == 0)
         answer = job_answer_error("target %s has no program to replay with", job.target);
-    for (i = 0; answer == NULL && i < job.n_programs; i++)
-        answer = program_run(&job, &job.programs[i]);
+    if (answer == NULL)
+        answer = programs_run(&job);
     if (answer == NULL)
         answer = answer_make(&job);
     for (i = 0; i < job.n_programs; i++)

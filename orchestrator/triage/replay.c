@@ -129,7 +129,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
         .argv = &argv,
         .env = &env,
         .timeout_ms = wall_ms,
-        .as_limit_bytes = prog->asan ? 0 : prog->memory_bytes,
+        .as_limit_bytes = replay_hogs_address_space(prog) ? 0 : prog->memory_bytes,
         .fsize_limit_bytes = REPLAY_FSIZE_MAX,
         .max_out = CAPTURE_BYTES,
         .cgroup_procs_fd = {-1, -1, -1, -1},

@@ -27,7 +27,8 @@ struct replay_program {
     const char *path;
     const struct strv *args, *env; /* of the target */
     bool kit;
-    bool asan;  /* any sanitizer that reserves address space: ASan, MSan, TSan, HWASan */
+    bool asan, msan, tsan,
+        ubsan;  /* which sanitizers are in it: all but UBSan reserve address space */
     bool twice; /* FZ_TWICE=1, for the kit's check that no state survives; doubles the time */
     int64_t timeout_ms;   /* of wall and of CPU time */
     int64_t memory_bytes; /* 0: none */

@@ -40,17 +40,19 @@ void replay_env_make(const struct replay_program *prog, struct strv *ret)
     memory = mb > 0 ? xasprintf(":max_allocation_size_mb=%lld:hard_rss_limit_mb=%lld",
                                 (long long)mb, (long long)mb)
                     : xstrdup("");
-    defaults =
-        xasprintf("detect_leaks=0:detect_odr_violation=0:handle_abort=0:disable_coredump=1%s",
-                  prog->asan ? memory : "");
+    defaults = xasprintf(
+        "detect_leaks=0:detect_odr_violation=0:handle_abort=0:disable_coredump=1%s", memory);
     forced = xasprintf("abort_on_error=1:allocator_may_return_null=0:%s", sym);
-    options_set(ret, "ASAN_OPTIONS", defaults, forced);
-    san_defaults = xasprintf("handle_abort=0%s", prog->asan ? memory : "");
+    san_defaults = xasprintf("handle_abort=0%s", memory);
     san_forced = xasprintf("abort_on_error=1:halt_on_error=1:%s", sym);
-    options_set(ret, "UBSAN_OPTIONS", "print_stacktrace=1:silence_unsigned_overflow=0", san_forced);
-    options_set(ret, "MSAN_OPTIONS", san_defaults, san_forced);
-    options_set(ret, "TSAN_OPTIONS", san_defaults, san_forced);
-    options_set(ret, "LSAN_OPTIONS", "use_tls=1", sym);
+    if (prog->asan)
+        options_set(ret, "ASAN_OPTIONS", defaults, forced);
+    if (prog->ubsan || prog->asan)
+        options_set(ret, "UBSAN_OPTIONS", "print_stacktrace=1", san_forced);
+    if (prog->msan)
+        options_set(ret, "MSAN_OPTIONS", san_defaults, san_forced);
+    if (prog->tsan)
+        options_set(ret, "TSAN_OPTIONS", san_defaults, san_forced);
     if (prog->kit)
         strv_env_set(ret, "FZ_TWICE", prog->twice ? "1" : "0");
 }
@@ -83,8 +85,7 @@ static char *symbolizer_find(void)
 void replay_env_scratch(const char *dir, struct strv *env)
 {
     static const char *const vars[] = {"ASAN_SYMBOLIZER_PATH", "UBSAN_SYMBOLIZER_PATH",
-                                       "MSAN_SYMBOLIZER_PATH", "TSAN_SYMBOLIZER_PATH",
-                                       "LSAN_SYMBOLIZER_PATH"};
+                                       "MSAN_SYMBOLIZER_PATH", "TSAN_SYMBOLIZER_PATH"};
     cleanup_free char *symbolizer = symbolizer_find();
 
     if (strv_env(env, "PATH") == NULL)

@@ -4,6 +4,12 @@
 
 #include "triage/replay.h"
 
+/* True for a program that cannot live under a limit of address space. */
+static inline bool replay_hogs_address_space(const struct replay_program *prog)
+{
+    return prog->asan || prog->msan || prog->tsan;
+}
+
 /* The environment of a run: the target's own with sanitizer options and FZ_TWICE put in. Appends to *ret. */
 void replay_env_make(const struct replay_program *prog, struct strv *ret);
 /* Adds what depends on the scratch folder: PATH, HOME, TMPDIR, and the symboliser. */

@@ -150,7 +150,7 @@ static void child(const struct replay_program *prog, const char *dir, int in, ch
         _exit(127);
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)setrlimit(RLIMIT_FSIZE, &fsize);
-    if (prog->memory_bytes > 0 && !prog->asan)
+    if (prog->memory_bytes > 0 && !replay_hogs_address_space(prog))
         (void)setrlimit(RLIMIT_AS, &as);
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
         execve(argv[0], argv, env);
