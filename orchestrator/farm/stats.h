@@ -10,12 +10,16 @@
  * What AFL++ tells of an instance: fuzzer_stats, StatsD datagrams, files. All three are hostile input: bounded, by key, unknown
  * keys skipped, numbers checked. Source: AFL++ docs/afl-fuzz_approach.md, src/afl-fuzz-stats.c, src/afl-fuzz-statsd.c.
  */
+#define STATS_MAX_BYTES (64 << 10) /* of fuzzer_stats; a real one is about 1 KiB */
+#define STATS_MAX_DGRAM 8192       /* of one StatsD datagram; a real one is about 1.4 KiB */
+#define STATS_MAX_NAME  160
+
 struct stats {
     bool have_stats, have_statsd;
-    int64_t start_time_s, last_update_s, run_time_s;
+    int64_t start_time_s, last_update_s, run_time_s, fuzzer_pid;
     int64_t cycles_done, cycles_wo_finds, execs_done;
     double execs_per_sec;
-    int64_t corpus_count, corpus_found, corpus_imported, corpus_variable;
+    int64_t corpus_count, corpus_favored, corpus_found, corpus_imported, corpus_variable;
     int64_t pending_favs, pending_total, max_depth, cur_item;
     double stability_pct, bitmap_cvg_pct;
     int64_t saved_crashes, saved_hangs, total_crashes;
