@@ -2,29 +2,110 @@
 #ifndef FARM_INSTANCE_H
 #define FARM_INSTANCE_H
 
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <systemd/sd-event.h>
 
+#include "farm/breaker.h"
+#include "farm/farm.h"
+#include "farm/instance_table.h"
 #include "farm/stats.h"
 #include "plan/plan.h"
 #include "sys/cgroup.h"
 #include "sys/keeper.h"
+#include "sys/proc.h"
 
 /*
- * One afl-fuzz under its keeper. A visible table state x event decides everything (instance_table.c); the rest of the
- * file only turns kernel news (pidfd readable, timer, file closed, datagram) into events.
+ * One afl-fuzz under its keeper. A visible table state x event decides everything (instance_table.c); the rest only turns kernel news
+ * (pidfd readable, timer, file closed, datagram) into events. The fields are for farm/ to read.
  */
-enum instance_state {
-    INSTANCE_PLANNED,
-    INSTANCE_STARTING,
-    INSTANCE_CALIBRATING,
-    INSTANCE_FUZZING,
-    INSTANCE_STALLED,
-    INSTANCE_FROZEN,
-    INSTANCE_STOPPING,
-    INSTANCE_BACKING_OFF,
-    INSTANCE_FAILED,
-    INSTANCE_ENDED,
+#define INSTANCE_GRACE_MS     5000          /* SIGTERM to cgroup.kill, done by the keeper */
+#define INSTANCE_OVERGRACE_MS 5000          /* more, until fuzzd kills the keeper too */
+#define INSTANCE_EXTRA_BYTES  (512LL << 20) /* memory of the instance over its target's */
+#define INSTANCE_FSIZE_BYTES  (4LL << 30)
+
+struct instance;
+struct instance_ops {                    /* told to the owner; none may free the instance */
+    void (*up)(struct instance *in);     /* it fuzzes, for the first time or again */
+    void (*failed)(struct instance *in); /* given up, reason says why */
+    void (*ended)(struct instance *in);  /* stopped, and everything is gathered */
 };
-const char *instance_state_name(enum instance_state s);
+
+struct instance {
+    struct farm *farm;
+    const struct plan *plan;
+    const struct plan_target *target;
+    const struct plan_instance *spec;
+    const struct instance_ops *ops;
+    void *owner;
+
+    enum instance_state state;
+    char *cgroup_name;
+    struct cgroup *cg;
+    int cpu, cpu_fd;               /* -1 none */
+    int *cpus, n_cpus;             /* to choose from, the wanted one first */
+    struct proc_id keeper, afl;    /* pid 0: not known */
+    int pidfd;                     /* of the keeper, -1 none */
+    sd_event_source *gone, *timer; /* keeper's end; the clock of the state */
+    sd_event_source *crashes, *hangs;
+    uint64_t crashes_ino, hangs_ino; /* what the watches look at */
+
+    struct stats stats;
+    int64_t stats_mtime_ms; /* of the fuzzer_stats read last, Unix ms */
+    int64_t execs_base, execs_saved,
+        execs_total;   /* executions of sessions before; at the start; in all */
+    bool execs_seen;   /* this session has reported */
+    int64_t edges_max; /* of all sessions */
+    int64_t spawned_ms, up_ms,
+        news_ms; /* monotonic, 0 not yet: start, first fuzzing, last progress */
+    int64_t spawned_wall_ms;
+    int64_t log_from;  /* size of the log at the start */
+    int64_t fuzzed_ms; /* of sessions before this one */
+
+    struct breaker breaker;
+    int restarts;
+    int64_t oom_kills;
+    char reason[256]; /* why it is backing off or failed */
+
+    bool draining; /* the keeper is gone, files are being gathered */
+    bool scan_due, scan_failed;
+    TAILQ_ENTRY(instance) scan_link;
+};
+
+/* Sets up one planned instance, state PLANNED. plan parts are borrowed. Caller frees with instance_free. */
+struct instance *instance_new(struct farm *farm, const struct plan *plan,
+                              const struct plan_target *target, const struct plan_instance *spec,
+                              const struct instance_ops *ops, void *owner);
+/* Leaves a living keeper alone. */
+void instance_free(struct instance *in);
+
+/* Feeds one event to the table and does what it says. */
+void instance_event(struct instance *in, enum instance_event ev);
+
+/* Takes over *st (a datagram, or fuzzer_stats with have_stats and its time of writing) and notes progress. */
+void instance_take_stats(struct instance *in, const struct stats *st);
+/* Once a second while it runs: reads fuzzer_stats when it changed, judges health, sees to the watches. */
+void instance_tick(struct instance *in, int64_t now_ms);
+
+/* It has a keeper, or will have one again. */
+bool instance_active(const struct instance *in);
+int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
+
+/* Takes a core if none is held. 0, -EBUSY, -errno. */
+int instance_take_cpu(struct instance *in);
+void instance_release_cpu(struct instance *in);
+
+/* instance_start.c: makes folders and cgroup and starts the keeper. 0 with the pidfd watched, else -errno with words in reason. */
+int instance_spawn(struct instance *in);
+/* instance_start.c: takes ownership of the pidfd of a keeper and watches it. 0 or -errno. */
+int instance_watch_keeper(struct instance *in, int pidfd);
+/* The keeper has ended: reaps it and has the files gathered. */
+void instance_keeper_gone(struct instance *in);
+/* instance_watch.c: (re)sets the watches on crashes and hangs as they stand now, and has them scanned. */
+void instance_watch_files(struct instance *in);
+void instance_unwatch_files(struct instance *in);
+/* collect.c tells that a draining instance has no file left to take. */
+void instance_drained(struct instance *in);
 
 #endif

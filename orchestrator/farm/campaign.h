@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FARM_CAMPAIGN_H
+#define FARM_CAMPAIGN_H
+
+#include <bsd/sys/queue.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "farm/farm.h"
+#include "farm/target.h"
+
+/*
+ * One run of a plan: locks, folders, rows, the order of its targets, its end. Its targets start in file order as its cores free
+ * up. The fields are for farm/ to read; fuzzd uses the functions.
+ */
+struct campaign {
+    TAILQ_ENTRY(campaign) link;
+    struct farm *farm;
+    struct plan *plan; /* owned */
+    int lock_fd;
+    struct target **targets;
+    sd_event_source *tick, *pump;
+    int64_t started_at_ms, started_ms; /* Unix, monotonic */
+    int64_t saved_ms;                  /* monotonic, of the rows written last */
+    bool told_started, told_ended;
+    bool interrupted;
+    char why[256]; /* of the interruption */
+    void *owner;   /* fuzzd's */
+};
+
+/*
+ * Takes the locks, makes the run's folder with spec.ini and plan.json, puts the rows and starts what has a core. Takes ownership of plan, even on error.
+ * 0; -EBUSY with err "already running: run X, pid N, since T" before anything is made; -EINVAL when the plan's folder is not of this state directory; -errno.
+ */
+int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
+                   struct campaign **ret, struct err *err);
+/* Ends all targets, as "stopped" and the run as interrupted. No-op once it has ended. */
+void campaign_stop(struct campaign *c, const char *why);
+/* A finding was reproduced: the end of the campaign where the spec says so. */
+void campaign_finding(struct campaign *c);
+/* Gives the locks back and forgets it. The last row of the run is the verdict's, written by others. */
+void campaign_close(struct campaign *c);
+
+const struct plan *campaign_plan(const struct campaign *c);
+/* All targets ended, everything gathered. */
+bool campaign_fuzzing_ended(const struct campaign *c);
+/* Some instance fuzzes, or has. */
+bool campaign_ever_up(const struct campaign *c);
+/* "running", "waiting" (for a core), "triage", for status and the answer to a start. */
+const char *campaign_state_name(const struct campaign *c);
+/* Why no target ever fuzzed, or NULL. Borrowed. */
+const char *campaign_start_failure(const struct campaign *c);
+/* Some instance was given up. */
+bool campaign_given_up(const struct campaign *c);
+/* Why the run was interrupted, or NULL. Borrowed. */
+const char *campaign_interrupted(const struct campaign *c);
+/* What only the farm knows of target i of the plan, for the verdict. Text borrowed. */
+void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
+                           const char **ret_start_failure, int *ret_given_up, bool *ret_saturated);
+/* Its object of "status --json"; new reference. */
+json_t *campaign_status_json(const struct campaign *c);
+
+/* ---- Within farm/ ---- */
+struct campaign *campaign_of(const struct instance *in);
+void campaign_count_artifact(struct campaign *c, struct instance *in,
+                             const struct artifact_seen *seen);
+/* campaign_store.c: the run's folder and rows. */
+int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err *err);
+int campaign_take_locks(struct campaign *c, struct err *err);
+void campaign_save(struct campaign *c);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A campaign as "fuzzctl status --json" shows it. Figures of executions come from AFL++ itself; what was found is counted from
+ * our own index, which is never behind what this daemon has acknowledged. AFL++'s names where it has one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "farm/campaign.h"
+#include "store/artifact.h"
+#include "store/results.h"
+
+struct counts {
+    json_int_t crashes, ooms, timeouts, pending, buckets;
+};
+
+static void count_artifacts(const struct artifact_row *rows, size_t n, const char *target,
+                            struct counts *ret)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *class_ = rows[i].class_;
+
+        if (strcmp(rows[i].target, target) != 0)
+            continue;
+        ret->pending += class_ == NULL;
+        if (class_ != NULL && strcmp(class_, "oom") == 0)
+            ret->ooms++;
+        else if (strcmp(rows[i].kind, "hang") == 0 ||
+                 (class_ != NULL && strcmp(class_, "timeout") == 0))
+            ret->timeouts++;
+        else
+            ret->crashes++;
+    }
+}
+
+static json_t *instance_json(const struct instance *in, int64_t now_ms)
+{
+    const struct stats *st = &in->stats;
+    json_t *j = json_object();
+    bool lives = in->afl.pid > 0 && instance_active(in) && in->state != INSTANCE_BACKING_OFF;
+
+    json_object_set_new(j, "name", json_string(in->spec->name));
+    json_object_set_new(j, "role", json_string(plan_role_name(in->spec->role)));
+    json_object_set_new(j, "pid", json_integer(lives ? in->afl.pid : 0));
+    json_object_set_new(j, "keeper_pid", json_integer(lives ? in->keeper.pid : 0));
+    json_object_set_new(j, "state", json_string(instance_state_name(in->state)));
+    json_object_set_new(j, "cpu", json_integer(in->cpu));
+    json_object_set_new(j, "restarts", json_integer(in->restarts));
+    json_object_set_new(j, "execs_done", json_integer(in->execs_total));
+    json_object_set_new(j, "execs_per_sec",
+                        json_real(in->state == INSTANCE_FUZZING ? st->execs_per_sec : 0));
+    json_object_set_new(j, "edges_found", json_integer(in->edges_max));
+    json_object_set_new(j, "corpus_count", json_integer(st->corpus_count));
+    json_object_set_new(j, "pending_favs", json_integer(st->pending_favs));
+    json_object_set_new(j, "cycles_done", json_integer(st->cycles_done));
+    json_object_set_new(j, "stability", json_real(st->stability_pct));
+    json_object_set_new(j, "oom_kills", json_integer(in->oom_kills));
+    json_object_set_new(j, "fuzz_s", json_integer(instance_fuzz_ms(in, now_ms) / 1000));
+    if (in->reason[0] != '\0')
+        json_object_set_new(j, "reason", json_string(in->reason));
+    return j;
+}
+
+static json_t *target_json(const struct target *t, const struct counts *n, int64_t now_ms)
+{
+    json_t *j = json_object(), *list = json_array();
+
+    json_object_set_new(j, "name", json_string(t->spec->name));
+    json_object_set_new(j, "state", json_string(target_state_name(t)));
+    if (t->end_reason != NULL && !target_active(t))
+        json_object_set_new(j, "end_reason", json_string(t->end_reason));
+    json_object_set_new(j, "fuzz_s", json_integer(budget_fuzz_ms(&t->budget, now_ms) / 1000));
+    json_object_set_new(j, "execs_done", json_integer(target_execs(t)));
+    json_object_set_new(j, "execs_per_sec", json_real(target_execs_per_sec(t)));
+    json_object_set_new(j, "edges_found", json_integer(target_edges(t)));
+    json_object_set_new(j, "crashes", json_integer(n->crashes));
+    json_object_set_new(j, "ooms", json_integer(n->ooms));
+    json_object_set_new(j, "timeouts", json_integer(n->timeouts));
+    json_object_set_new(j, "pending", json_integer(n->pending));
+    json_object_set_new(j, "buckets", json_integer(n->buckets));
+    for (size_t i = 0; i < t->spec->n_instances; i++)
+        json_array_append_new(list, instance_json(t->instances[i], now_ms));
+    json_object_set_new(j, "instances", list);
+    return j;
+}
+
+/* {"cgroup":"v1","why":["...", ...]}: what the back-end does not hold, a line each. */
+static json_t *isolation_json(struct cgroup_root *root)
+{
+    const char *p = cgroup_root_why(root);
+    json_t *why = json_array();
+
+    while (*p != '\0') {
+        size_t n = strcspn(p, "\n");
+
+        if (n > 0)
+            json_array_append_new(why, json_stringn(p, n));
+        p += n + (p[n] == '\n');
+    }
+    return json_pack("{s:s, s:o}", "cgroup", cgroup_root_name(root), "why", why);
+}
+
+json_t *campaign_status_json(const struct campaign *c)
+{
+    const struct plan *plan = c->plan;
+    int64_t now_ms = clock_now_ms();
+    struct artifact_row *rows = NULL;
+    struct bucket_row *buckets = NULL;
+    size_t n_rows = 0, n_buckets = 0;
+    json_t *j = json_object(), *list = json_array();
+    struct err err = {0};
+    char at[24];
+
+    if (artifact_list(c->farm->db, plan->run_id, &rows, &n_rows, &err) < 0)
+        n_rows = 0;
+    if (results_buckets(c->farm->db, plan->run_id, &buckets, &n_buckets, &err) < 0)
+        n_buckets = 0;
+    for (size_t i = 0; i < plan->n_targets; i++) {
+        struct counts n = {0};
+
+        count_artifacts(rows, n_rows, plan->targets[i].name, &n);
+        for (size_t k = 0; k < n_buckets; k++)
+            n.buckets += strcmp(buckets[k].target, plan->targets[i].name) == 0;
+        json_array_append_new(list, target_json(c->targets[i], &n, now_ms));
+    }
+    artifact_rows_free(rows, n_rows);
+    bucket_rows_free(buckets, n_buckets);
+
+    json_object_set_new(j, "name", json_string(plan->campaign));
+    json_object_set_new(j, "run", json_string(plan->run_id));
+    json_object_set_new(j, "state", json_string(campaign_state_name(c)));
+    json_object_set_new(j, "started", json_string(clock_iso8601(at, sizeof(at), c->started_at_ms)));
+    json_object_set_new(j, "elapsed_s", json_integer((clock_wall_ms() - c->started_at_ms) / 1000));
+    json_object_set_new(j, "budget_s", json_integer(plan->budget_ms / 1000));
+    json_object_set_new(j, "isolation", isolation_json(c->farm->cgroups));
+    if (c->why[0] != '\0')
+        json_object_set_new(j, "why", json_string(c->why));
+    json_object_set_new(j, "targets", list);
+    return j;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the campaigns of one daemon share. The list here is the only one: a name from outside becomes an instance
+ * or a campaign through it or not at all.
+ */
+#include "farm/farm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/path.h"
+#include "farm/campaign.h"
+#include "farm/collect.h"
+#include "farm/telemetry.h"
+#include "sys/cpu.h"
+
+int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup_root *cgroups,
+             const struct farm_events *ev, void *ctx, struct farm **ret, struct err *err)
+{
+    struct farm *farm = xcalloc(1, sizeof(*farm));
+    int r;
+
+    farm->loop = loop;
+    farm->db = db;
+    farm->state_dir = state_dir;
+    farm->cgroups = cgroups;
+    farm->ev = ev;
+    farm->ctx = ctx;
+    TAILQ_INIT(&farm->campaigns);
+    r = collect_init(farm);
+    if (r < 0) {
+        r = err_sys(err, r, "cannot set up the event loop");
+        goto fail;
+    }
+    farm->keeper = path_find_program("fuzz-keeper");
+    if (farm->keeper == NULL) {
+        r = err_set(err, -ENOENT, "fuzz-keeper is neither beside fuzzd nor installed");
+        goto fail;
+    }
+    r = telemetry_new(farm, &farm->telemetry, err);
+    if (r < 0)
+        goto fail;
+    *ret = farm;
+    return 0;
+
+fail:
+    farm_free(farm);
+    return r;
+}
+
+void farm_free(struct farm *farm)
+{
+    if (farm == NULL)
+        return;
+    telemetry_free(farm->telemetry);
+    collect_fini(farm);
+    free(farm->keeper);
+    free(farm);
+}
+
+struct instance *farm_find_instance(struct farm *farm, const char *full_id)
+{
+    struct campaign *c;
+
+    TAILQ_FOREACH (c, &farm->campaigns, link) {
+        size_t n = strlen(c->plan->campaign);
+
+        if (strncmp(full_id, c->plan->campaign, n) != 0 || full_id[n] != '/')
+            continue;
+        for (size_t i = 0; i < c->plan->n_targets; i++)
+            for (size_t k = 0; k < c->plan->targets[i].n_instances; k++)
+                if (strcmp(c->targets[i]->instances[k]->spec->full_id, full_id) == 0)
+                    return c->targets[i]->instances[k];
+    }
+    return NULL;
+}
+
+struct campaign *farm_find_campaign(struct farm *farm, const char *name)
+{
+    struct campaign *c;
+
+    TAILQ_FOREACH (c, &farm->campaigns, link)
+        if (strcmp(c->plan->campaign, name) == 0)
+            return c;
+    return NULL;
+}
+
+bool farm_has_free_core(const struct farm *farm)
+{
+    int cpus[CPU_MAX], n = cpu_allowed(cpus, CPU_MAX), used = 0;
+    struct campaign *c;
+
+    TAILQ_FOREACH (c, &farm->campaigns, link)
+        for (size_t i = 0; i < c->plan->n_targets; i++)
+            used += target_cores(c->targets[i]);
+    return used < n;
+}

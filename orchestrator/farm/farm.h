@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FARM_FARM_H
+#define FARM_FARM_H
+
+#include <bsd/sys/queue.h>
+#include <systemd/sd-event.h>
+
+#include "base/err.h"
+#include "plan/plan.h"
+#include "store/artifact.h"
+#include "store/db.h"
+#include "sys/cgroup.h"
+
+/*
+ * What all campaigns of one fuzzd share, and the way their news go out: by callbacks that fuzzd.c fills in, as the modules that
+ * act on them rank higher.
+ */
+struct campaign;
+struct instance;
+struct telemetry;
+
+struct farm_events {
+    /* A new occurrence is safe in the store. */
+    void (*artifact)(void *ctx, struct campaign *c, const struct plan_target *t,
+                     const struct artifact_seen *seen);
+    /* The first instance fuzzes, or none will: a start may be answered. */
+    void (*started)(void *ctx, struct campaign *c);
+    /* A target fuzzes no more (its reason is in its row); confirmations that waited for a core may run. */
+    void (*target_ended)(void *ctx, struct campaign *c, const struct plan_target *t);
+    /* All targets have ended and everything is gathered. campaign_close is due once the verdict is drawn. */
+    void (*fuzzing_ended)(void *ctx, struct campaign *c);
+};
+
+struct farm {
+    sd_event *loop;              /* borrowed */
+    struct db *db;               /* borrowed */
+    const char *state_dir;       /* borrowed */
+    struct cgroup_root *cgroups; /* borrowed */
+    char *keeper;                /* path of fuzz-keeper */
+    struct telemetry *telemetry;
+    const struct farm_events *ev; /* borrowed */
+    void *ctx;
+    TAILQ_HEAD(campaigns, campaign) campaigns;
+    TAILQ_HEAD(scans, instance) scans;
+    sd_event_source *collector;
+};
+
+/* 0, or -ENOENT when fuzz-keeper is nowhere, -errno. */
+int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup_root *cgroups,
+             const struct farm_events *ev, void *ctx, struct farm **ret, struct err *err);
+/* Campaigns must be closed before. */
+void farm_free(struct farm *farm);
+/* By full id "campaign/target/instance"; NULL when it is not one of ours. */
+struct instance *farm_find_instance(struct farm *farm, const char *full_id);
+struct campaign *farm_find_campaign(struct farm *farm, const char *name);
+/* True when some allowed CPU has no instance of ours on it. */
+bool farm_has_free_core(const struct farm *farm);
+
+#endif

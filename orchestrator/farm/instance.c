@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One instance: events in, actions out.
+ *
+ * instance_table.c decides; here each action is carried out and each piece of news becomes an event. The keeper is
+ * watched and signalled by pidfd only, and its end becomes an event only after its files were gathered.
+ */
+#include "farm/instance.h"
+
+#include <bsd/string.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "farm/collect.h"
+#include "farm/lastwords.h"
+#include "sys/cpu.h"
+
+#define LOOK_MS      200   /* at a starting instance */
+#define LOOK_SLOW_MS 1000  /* at one that calibrates for long */
+#define LOOK_FAST_MS 10000 /* how long the quick look lasts */
+#define DESTROY_MS   500   /* wait for an emptied cgroup; afl and t are empty by then, as a rule */
+
+static void arm(struct instance *in, int64_t after_ms);
+
+struct instance *instance_new(struct farm *farm, const struct plan *plan,
+                              const struct plan_target *target, const struct plan_instance *spec,
+                              const struct instance_ops *ops, void *owner)
+{
+    struct instance *in = xcalloc(1, sizeof(*in));
+
+    in->farm = farm;
+    in->plan = plan;
+    in->target = target;
+    in->spec = spec;
+    in->ops = ops;
+    in->owner = owner;
+    in->cpu = in->cpu_fd = in->pidfd = -1;
+    in->cgroup_name = xasprintf("%s/%s.%s", plan->campaign, target->name, spec->name);
+    in->cpus = xcalloc((size_t)plan->n_cpus + 1, sizeof(int));
+    if (spec->cpu >= 0)
+        in->cpus[in->n_cpus++] = spec->cpu;
+    for (int i = 0; i < plan->n_cpus; i++)
+        if (plan->cpus[i] != spec->cpu)
+            in->cpus[in->n_cpus++] = plan->cpus[i];
+    return in;
+}
+
+void instance_free(struct instance *in)
+{
+    if (in == NULL)
+        return;
+    collect_drop(in);
+    instance_unwatch_files(in);
+    sd_event_source_disable_unref(in->gone);
+    sd_event_source_disable_unref(in->timer);
+    if (in->pidfd >= 0)
+        (void)close(in->pidfd);
+    instance_release_cpu(in);
+    cgroup_free(in->cg);
+    free(in->cgroup_name);
+    free(in->cpus);
+    free(in);
+}
+
+bool instance_active(const struct instance *in)
+{
+    return in->state != INSTANCE_PLANNED && in->state != INSTANCE_FAILED &&
+           in->state != INSTANCE_ENDED;
+}
+
+int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms)
+{
+    return in->fuzzed_ms + (in->up_ms > 0 ? now_ms - in->up_ms : 0);
+}
+
+int instance_take_cpu(struct instance *in)
+{
+    int fd;
+
+    if (in->cpu_fd >= 0)
+        return 0;
+    fd = cpu_take(in->cpus, in->n_cpus, &in->cpu);
+    if (fd < 0)
+        return fd;
+    in->cpu_fd = fd;
+    return 0;
+}
+
+void instance_release_cpu(struct instance *in)
+{
+    if (in->cpu_fd >= 0)
+        (void)close(in->cpu_fd);
+    in->cpu_fd = -1;
+}
+
+/* ---- Actions ------------------------------------------------------------------------- */
+
+/* An end, or a start that failed, that nobody asked for. */
+static void ended_badly(struct instance *in, const char *words)
+{
+    int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms : 0;
+    int64_t wait_ms = breaker_ended(&in->breaker, words, session_ms);
+
+    in->fuzzed_ms += session_ms;
+    in->up_ms = 0;
+    in->execs_base = in->execs_total;
+    in->stats.execs_per_sec = 0;
+    (void)strlcpy(in->reason, words, sizeof(in->reason));
+    if (wait_ms < 0) {
+        log_warn("%s: %s, giving up after %d ends", in->spec->full_id, words, in->breaker.failures);
+        instance_event(in, INSTANCE_EV_GONE_FOR_GOOD);
+        return;
+    }
+    if (in->state != INSTANCE_STOPPING)
+        log_info("%s: %s, starting again in %lld s", in->spec->full_id, words,
+                 (long long)(wait_ms / 1000));
+    instance_event(in, INSTANCE_EV_GONE);
+    if (in->state == INSTANCE_BACKING_OFF)
+        arm(in, wait_ms);
+}
+
+static void do_spawn(struct instance *in)
+{
+    int r = instance_take_cpu(in);
+
+    if (r < 0) {
+        (void)snprintf(in->reason, sizeof(in->reason), "no free core: %s", strerror(-r));
+    } else {
+        if (in->spawned_ms > 0)
+            in->restarts++;
+        r = instance_spawn(in);
+    }
+    if (r < 0) {
+        char words[sizeof(in->reason)];
+
+        (void)strlcpy(words, in->reason, sizeof(words));
+        ended_badly(in, words);
+        return;
+    }
+    in->reason[0] = '\0';
+    arm(in, LOOK_MS);
+}
+
+static void do_up(struct instance *in)
+{
+    int64_t now_ms = clock_now_ms();
+
+    in->timer = sd_event_source_disable_unref(in->timer);
+    in->up_ms = in->news_ms = now_ms;
+    instance_watch_files(in);
+    in->ops->up(in);
+}
+
+static void do_term(struct instance *in, bool thaw)
+{
+    int r = 0;
+
+    if (thaw && in->cg != NULL) {
+        (void)cgroup_freeze(in->cg, CGROUP_AFL, false);
+        (void)cgroup_freeze(in->cg, CGROUP_T, false);
+    }
+    if (in->pidfd >= 0)
+        r = pidfd_send_signal(in->pidfd, SIGTERM, NULL, 0);
+    if (r < 0 && errno != ESRCH)
+        log_warn("%s: cannot signal the keeper: %s", in->spec->full_id, strerror(errno));
+    arm(in, INSTANCE_GRACE_MS + INSTANCE_OVERGRACE_MS);
+}
+
+static void do_freeze(struct instance *in, bool freeze)
+{
+    int r = cgroup_freeze(in->cg, CGROUP_AFL, freeze);
+
+    if (r == 0)
+        r = cgroup_freeze(in->cg, CGROUP_T, freeze);
+    if (r < 0)
+        log_warn("%s: cannot %s: %s", in->spec->full_id, freeze ? "freeze" : "thaw", strerror(-r));
+    in->news_ms = clock_now_ms();
+    if (freeze) {
+        in->fuzzed_ms = instance_fuzz_ms(in, in->news_ms);
+        in->up_ms = 0;
+        in->timer = sd_event_source_disable_unref(in->timer);
+    } else {
+        in->stats_mtime_ms = 0; /* the next look finds it up again */
+        arm(in, LOOK_MS);
+    }
+}
+
+/* Everything of the subtree, and the subtree itself. */
+static void do_kill(struct instance *in)
+{
+    log_warn("%s: the keeper did not end in time, killing all of its processes", in->spec->full_id);
+    if (in->cg != NULL)
+        (void)cgroup_destroy(in->cg, DESTROY_MS);
+    if (in->pidfd >= 0)
+        (void)pidfd_send_signal(in->pidfd, SIGKILL, NULL, 0);
+    arm(in, INSTANCE_OVERGRACE_MS);
+}
+
+/* Nothing runs any more, for good. */
+static void clean_up(struct instance *in)
+{
+    in->timer = sd_event_source_disable_unref(in->timer);
+    instance_unwatch_files(in);
+    if (in->cg != NULL) {
+        int r = cgroup_destroy(in->cg, DESTROY_MS);
+
+        if (r < 0)
+            log_warn("%s: cannot remove its cgroup: %s, ignoring", in->spec->full_id, strerror(-r));
+    }
+    (void)path_remove_tree(in->spec->scratch_dir);
+    instance_release_cpu(in);
+}
+
+void instance_event(struct instance *in, enum instance_event ev)
+{
+    struct instance_step step = instance_table_step(in->state, ev);
+    enum instance_state before = in->state;
+
+    if (step.next != before)
+        log_debug("%s: %s, %s -> %s", in->spec->full_id, instance_event_name(ev),
+                  instance_state_name(before), instance_state_name(step.next));
+    in->state = step.next;
+    switch (step.action) {
+    case INSTANCE_DO_NOTHING:
+        break;
+    case INSTANCE_DO_SPAWN:
+        do_spawn(in);
+        break;
+    case INSTANCE_DO_UP:
+        do_up(in);
+        break;
+    case INSTANCE_DO_STALL:
+        log_warn("%s: no execution for %lld s, starting it again", in->spec->full_id,
+                 (long long)((clock_now_ms() - in->news_ms) / 1000));
+        do_term(in, false);
+        break;
+    case INSTANCE_DO_FREEZE:
+        do_freeze(in, true);
+        break;
+    case INSTANCE_DO_THAW:
+        do_freeze(in, false);
+        break;
+    case INSTANCE_DO_TERM:
+        do_term(in, before == INSTANCE_FROZEN);
+        break;
+    case INSTANCE_DO_KILL:
+        do_kill(in);
+        break;
+    case INSTANCE_DO_BACK_OFF:
+        in->timer = sd_event_source_disable_unref(in->timer);
+        break;
+    case INSTANCE_DO_GIVE_UP:
+        clean_up(in);
+        in->ops->failed(in);
+        break;
+    case INSTANCE_DO_FINISH:
+        clean_up(in);
+        in->reason[0] = '\0';
+        in->ops->ended(in);
+        break;
+    case INSTANCE_ACTIONS:
+        break;
+    }
+}
+
+/* ---- News: the clock of the state ---------------------------------------------------- */
+
+/* A starting afl-fuzz shows itself first by its setup file, then, the dry run being over, by its figures. */
+static void look(struct instance *in)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (in->afl.pid == 0) {
+        struct keeper_run run = {0};
+
+        if (keeper_run_load(in->spec->run_path, &run) == 0) {
+            in->keeper = run.keeper;
+            in->afl = run.afl;
+            keeper_run_clear(&run);
+        }
+    }
+    if (in->state == INSTANCE_STARTING && in->afl.pid != 0) {
+        cleanup_free char *setup = path_join(in->spec->out_dir, "fuzzer_setup");
+        struct stat st;
+
+        if (stat(setup, &st) == 0 && st.st_mtime * 1000LL + 1000 >= in->spawned_wall_ms) {
+            in->news_ms = now_ms;
+            instance_event(in, INSTANCE_EV_ALIVE);
+        }
+    }
+    instance_tick(in, now_ms);
+    if (in->state == INSTANCE_STARTING || in->state == INSTANCE_CALIBRATING)
+        arm(in, now_ms - in->spawned_ms < LOOK_FAST_MS ? LOOK_MS : LOOK_SLOW_MS);
+}
+
+static int on_timer(sd_event_source *s, uint64_t usec, void *userdata)
+{
+    struct instance *in = userdata;
+
+    (void)s;
+    (void)usec;
+    switch (in->state) {
+    case INSTANCE_STARTING:
+    case INSTANCE_CALIBRATING:
+        look(in);
+        break;
+    case INSTANCE_STALLED:
+    case INSTANCE_STOPPING:
+        instance_event(in, INSTANCE_EV_GRACE_OVER);
+        break;
+    case INSTANCE_BACKING_OFF:
+        instance_event(in, INSTANCE_EV_BACKOFF_OVER);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static void arm(struct instance *in, int64_t after_ms)
+{
+    uint64_t after_us = (uint64_t)after_ms * 1000, accuracy_us = after_us / 10;
+    int r;
+
+    in->timer = sd_event_source_disable_unref(in->timer);
+    r = sd_event_add_time_relative(in->farm->loop, &in->timer, CLOCK_MONOTONIC, after_us,
+                                   accuracy_us, on_timer, in);
+    if (r < 0)
+        log_error("%s: cannot set a timer: %s", in->spec->full_id, strerror(-r));
+}
+
+/* ---- News: the keeper's end ---------------------------------------------------------- */
+
+void instance_keeper_gone(struct instance *in)
+{
+    struct keeper_exit ex;
+
+    in->gone = sd_event_source_disable_unref(in->gone);
+    /* Reaps it if it is our child; one that was taken over is not. */
+    if (in->pidfd >= 0) {
+        siginfo_t si;
+
+        (void)waitid(P_PIDFD, (id_t)in->pidfd, &si, WEXITED | WNOHANG);
+        (void)close(in->pidfd);
+        in->pidfd = -1;
+    }
+    in->timer = sd_event_source_disable_unref(in->timer);
+    if (keeper_exit_load(in->spec->exit_path, &ex) < 0 && in->cg != NULL) {
+        (void)cgroup_kill(in->cg, CGROUP_AFL);
+        (void)cgroup_kill(in->cg, CGROUP_T);
+        (void)cgroup_kill(in->cg, CGROUP_KEEP);
+    }
+    instance_unwatch_files(in);
+    in->draining = true;
+    collect_push(in);
+}
+
+/* How it ended, in words for people; in->reason is the buffer. */
+static void end_words(struct instance *in, int loaded, const struct keeper_exit *ex, char *out,
+                      size_t size)
+{
+    char last[200];
+
+    if (loaded < 0) {
+        (void)snprintf(out, size, "fuzz-keeper ended without an exit record");
+        return;
+    }
+    switch (ex->end) {
+    case KEEPER_EXEC_FAILED:
+        (void)snprintf(out, size, "cannot run %s: %s", in->spec->argv.v[0], strerror(ex->code));
+        return;
+    case KEEPER_SETUP_FAILED:
+        (void)snprintf(out, size, "fuzz-keeper: %.150s: %s", ex->what, strerror(ex->code));
+        return;
+    case KEEPER_SIGNALLED:
+        (void)snprintf(out, size, "afl-fuzz was killed by signal %d (SIG%s)", ex->code,
+                       sigabbrev_np(ex->code) != NULL ? sigabbrev_np(ex->code) : "?");
+        return;
+    case KEEPER_EXITED:
+        break;
+    }
+    if (ex->code == 0) {
+        (void)snprintf(out, size, "afl-fuzz ended by itself");
+        return;
+    }
+    if (lastwords_read(in->spec->log_path, in->log_from, last, sizeof(last))[0] != '\0')
+        (void)snprintf(out, size, "%s", last);
+    else
+        (void)snprintf(out, size, "afl-fuzz exited with code %d", ex->code);
+}
+
+void instance_drained(struct instance *in)
+{
+    char words[sizeof(in->reason)];
+    struct keeper_exit ex = {0};
+    int loaded = keeper_exit_load(in->spec->exit_path, &ex);
+
+    in->draining = false;
+    instance_tick(in, clock_now_ms()); /* figures written at the end */
+    if (loaded == 0)
+        in->oom_kills += ex.oom_kills;
+    end_words(in, loaded, &ex, words, sizeof(words));
+    if (in->state == INSTANCE_STALLED)
+        (void)snprintf(words, sizeof(words), "no execution for too long");
+    in->afl.pid = 0;
+    in->keeper.pid = 0;
+    if (loaded < 0 && in->cg != NULL)
+        (void)cgroup_destroy(in->cg, DESTROY_MS);
+    if (in->state == INSTANCE_STOPPING) {
+        in->fuzzed_ms = instance_fuzz_ms(in, clock_now_ms());
+        in->up_ms = 0;
+        instance_event(in, INSTANCE_EV_GONE);
+        return;
+    }
+    ended_badly(in, words);
+}

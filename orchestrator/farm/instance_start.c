@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The start of one instance: folders, cgroup, and the keeper with its description.
+ *
+ * Started again, an instance goes on in its own folder (AFL_AUTORESUME); what a killed afl-fuzz leaves there and would
+ * stop or mislead the next one is cleared first. Nothing that was found is ever removed here.
+ */
+#include "farm/instance.h"
+
+#include <bsd/string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "farm/telemetry.h"
+
+static int fail(struct instance *in, int code, const char *what)
+{
+    (void)snprintf(in->reason, sizeof(in->reason), "%s: %s", what, strerror(-code));
+    return code;
+}
+
+static int make_parent(const char *path)
+{
+    cleanup_free char *dir = path_dirname(path);
+
+    return path_mkdirs(dir, 0700);
+}
+
+static int make_folders(struct instance *in)
+{
+    const struct plan_instance *pi = in->spec;
+    int r;
+
+    r = path_mkdirs(pi->out_dir, 0700);
+    if (r < 0)
+        return fail(in, r, pi->out_dir);
+    r = path_remove_tree(pi->scratch_dir);
+    if (r == 0)
+        r = path_mkdirs(pi->scratch_dir, 0700);
+    if (r < 0)
+        return fail(in, r, pi->scratch_dir);
+    r = make_parent(pi->log_path);
+    if (r == 0)
+        r = make_parent(pi->run_path);
+    if (r == 0)
+        r = make_parent(pi->exit_path);
+    if (r < 0)
+        return fail(in, r, "cannot make the folders of logs and records");
+    return 0;
+}
+
+/*
+ * 4.04c rewrites fuzzer_stats in place; one that was cut makes every later start end with "Malformed data". The two
+ * lines it reads at a resume are put back. Source: AFL++ src/afl-fuzz-init.c, maybe_delete_out_dir.
+ */
+static void mend_stats(const char *out_dir)
+{
+    cleanup_free char *path = path_join(out_dir, "fuzzer_stats");
+    cleanup_free char *text = NULL;
+    char head[96];
+    size_t size;
+    struct stat st;
+
+    if (file_read(AT_FDCWD, path, STATS_MAX_BYTES, &text, &size) < 0 || stat(path, &st) != 0)
+        return;
+    if (strncmp(text, "start_time ", 11) == 0 && strstr(text, "\nlast_update ") != NULL &&
+        memchr(strstr(text, "\nlast_update ") + 1, '\n', 200) != NULL)
+        return;
+    (void)snprintf(head, sizeof(head), "start_time        : %lld\nlast_update       : %lld\n",
+                   (long long)st.st_mtime, (long long)st.st_mtime);
+    (void)file_write_atomic(AT_FDCWD, path, head, strlen(head), 0600);
+}
+
+static bool peer_runs(const struct instance *in)
+{
+    for (size_t i = 0; i < in->target->n_instances; i++) {
+        const struct plan_instance *pi = &in->target->instances[i];
+        struct instance *peer = pi == in->spec ? NULL : farm_find_instance(in->farm, pi->full_id);
+
+        if (peer != NULL && peer->afl.pid != 0 && proc_alive(&peer->afl))
+            return true;
+    }
+    return false;
+}
+
+/* What a killed afl-fuzz leaves. Source: AFLplusplus src/afl-fuzz-init.c (bind_to_free_cpu), src/afl-fuzz-run.c (sync_fuzzers). */
+static void clear_stale(const struct instance *in)
+{
+    cleanup_free char *main_node = path_join(in->spec->out_dir, "is_main_node");
+    cleanup_free char *affinity = path_join(in->target->sync_dir, ".affinity_lock");
+
+    (void)unlink(main_node);
+    /* Blocks every later start for ever. Ours run with AFL_NO_AFFINITY and never hold it. */
+    if (!peer_runs(in))
+        (void)unlink(affinity);
+    mend_stats(in->spec->out_dir);
+    (void)unlink(in->spec->run_path);
+    (void)unlink(in->spec->exit_path);
+}
+
+static void note_session(struct instance *in)
+{
+    cleanup_free char *path = path_join(in->spec->out_dir, "fuzzer_stats");
+    cleanup_free char *text = NULL;
+    struct stats st = {0};
+    struct stat log;
+    size_t size;
+
+    /* What AFL++ takes over at a resume, so that it is not counted twice. */
+    in->execs_saved = 0;
+    if (file_read(AT_FDCWD, path, STATS_MAX_BYTES, &text, &size) == 0 &&
+        stats_parse(text, size, &st) == 0)
+        in->execs_saved = st.execs_done;
+    in->execs_seen = false;
+    in->log_from = stat(in->spec->log_path, &log) == 0 ? log.st_size : 0;
+    in->up_ms = 0;
+    in->spawned_ms = in->news_ms = clock_now_ms();
+    in->spawned_wall_ms = clock_wall_ms();
+    in->stats_mtime_ms = 0;
+    in->keeper = (struct proc_id){0};
+    in->afl = (struct proc_id){0};
+}
+
+static void fill_env(const struct instance *in, struct strv *env)
+{
+    char port[16];
+
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)telemetry_port(in->farm->telemetry));
+    strv_copy(env, &in->spec->env);
+    for (size_t i = 0; i < env->n; i++) {
+        char *eq = strchr(env->v[i], '=');
+
+        if (eq != NULL && strcmp(eq + 1, PLAN_STATSD_PORT) == 0) {
+            char *with = xasprintf("%.*s%s", (int)(eq + 1 - env->v[i]), env->v[i], port);
+
+            free(env->v[i]);
+            env->v[i] = with;
+        }
+    }
+}
+
+/* The description, packed. fd or -errno. */
+static int pack_desc(const struct instance *in)
+{
+    const struct plan_instance *pi = in->spec;
+    struct keeper_desc d = {
+        .log_max_bytes = in->target->limits.log_max_bytes,
+        .grace_ms = INSTANCE_GRACE_MS,
+        .fsize_bytes = INSTANCE_FSIZE_BYTES,
+        .cpu = in->cpu,
+        .statsd_port = telemetry_port(in->farm->telemetry),
+    };
+    int fd;
+
+    strv_copy(&d.argv, &pi->argv);
+    fill_env(in, &d.env);
+    cgroup_procs_paths(in->cg, CGROUP_KEEP, &d.procs_keep);
+    cgroup_procs_paths(in->cg, CGROUP_AFL, &d.procs_afl);
+    cgroup_watch_paths(in->cg, &d.kill_files, &d.events_files, &d.oom_files);
+    cgroup_paths(in->cg, &d.cgroups);
+    d.cwd = xstrdup(pi->scratch_dir);
+    d.log_path = xstrdup(pi->log_path);
+    d.run_path = xstrdup(pi->run_path);
+    d.exit_path = xstrdup(pi->exit_path);
+    d.id = xstrdup(pi->full_id);
+    d.plan_hash = xstrdup(in->plan->hash);
+    fd = keeper_desc_pack(&d);
+    keeper_desc_clear(&d);
+    return fd;
+}
+
+static int on_keeper_end(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+    (void)s;
+    (void)fd;
+    (void)revents;
+    instance_keeper_gone(userdata);
+    return 0;
+}
+
+int instance_watch_keeper(struct instance *in, int pidfd)
+{
+    int r;
+
+    in->pidfd = pidfd;
+    /* Not sd_event_add_child_pidfd: for a keeper that is not our child it ends the loop with -ECHILD. */
+    r = sd_event_add_io(in->farm->loop, &in->gone, pidfd, EPOLLIN, on_keeper_end, in);
+    if (r < 0)
+        return fail(in, r, "cannot watch the keeper");
+    (void)sd_event_source_set_description(in->gone, "keeper");
+    return 0;
+}
+
+int instance_spawn(struct instance *in)
+{
+    const struct spec_limits *l = &in->target->limits;
+    struct cgroup_limits lim = {
+        .memory_bytes = l->memory_bytes > 0 ? l->memory_bytes + INSTANCE_EXTRA_BYTES : 0,
+        .target_memory_bytes = l->memory_bytes,
+        .pids = l->pids,
+        .cpu_pct = (int)l->cpu_pct,
+    };
+    struct proc_spawn spawn = {
+        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .new_session = true};
+    struct strv argv = {0};
+    cleanup_close int desc = -1;
+    struct err err = {0};
+    pid_t pid;
+    int r, pidfd;
+
+    r = make_folders(in);
+    if (r < 0)
+        return r;
+    note_session(in);
+    clear_stale(in);
+    cgroup_free(in->cg);
+    in->cg = NULL;
+    r = cgroup_create(in->farm->cgroups, in->cgroup_name, &lim, &in->cg, &err);
+    if (r < 0) {
+        (void)strlcpy(in->reason, err.msg, sizeof(in->reason));
+        return r;
+    }
+    desc = pack_desc(in);
+    if (desc < 0)
+        return fail(in, desc, "cannot describe the instance to its keeper");
+    strv_add(&argv, in->farm->keeper);
+    spawn.argv = &argv;
+    spawn.keep_fd[0] = desc;
+    spawn.keep_fd[1] = in->cpu_fd;
+    spawn.keep_fd[2] = -1;
+    r = proc_start(&spawn, &pid, &pidfd);
+    strv_clear(&argv);
+    if (r < 0)
+        return fail(in, r, "cannot start fuzz-keeper");
+    return instance_watch_keeper(in, pidfd);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FARM_TARGET_H
+#define FARM_TARGET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "farm/budget.h"
+#include "farm/instance.h"
+#include "store/runs.h"
+
+/*
+ * One target of a run: its instances, its clock, its end. Ends as planned (budget, execs, plateau, finding), stopped, or failed when
+ * every instance was given up. The fields are for farm/ to read.
+ */
+enum target_state {
+    TARGET_PLANNED, /* waits for cores, or for its turn */
+    TARGET_RUNNING,
+    TARGET_ENDING, /* its instances are being stopped */
+    TARGET_ENDED,
+    TARGET_FAILED
+};
+
+struct target;
+struct target_ops {
+    void (*up)(struct target *t);    /* its first instance fuzzes */
+    void (*ended)(struct target *t); /* ENDED or FAILED, everything gathered */
+};
+
+struct target {
+    struct farm *farm;
+    const struct plan *plan;
+    const struct plan_target *spec;
+    const struct target_ops *ops;
+    void *owner;
+    int lock_fd; /* of locks/target-NAME */
+
+    enum target_state state;
+    const char *end_reason; /* static text, NULL while it runs */
+    struct instance **instances;
+    struct budget budget;
+    bool ever_up;
+    int64_t started_at_ms, ended_at_ms;  /* Unix ms */
+    int64_t edges_seen, last_edge_at_ms; /* sum of its instances' best; Unix ms of the last rise */
+    int64_t crashes, hangs;              /* distinct contents by folder, before triage */
+    bool half_quiet_at_end;
+};
+
+/* plan parts are borrowed. */
+struct target *target_new(struct farm *farm, const struct plan *plan,
+                          const struct plan_target *spec, const struct target_ops *ops,
+                          void *owner);
+void target_free(struct target *t);
+
+/* Takes the cores of all instances and starts them. 0, or -EBUSY with none taken. */
+int target_start(struct target *t);
+/* Ends it for that reason (static text). A target that never started ends at once. No-op when it ends already. */
+void target_end(struct target *t, const char *reason);
+/* Once a second: figures, health, budget. */
+void target_tick(struct target *t, int64_t now_ms);
+
+bool target_active(const struct target *t); /* RUNNING or ENDING */
+int target_cores(const struct target *t);   /* held now */
+int target_given_up(const struct target *t);
+/* No favoured entry is pending and no edge came in the last half of its time. */
+bool target_saturated(const struct target *t);
+/* Why its first instance never fuzzed, or NULL. Borrowed. */
+const char *target_start_failure(const struct target *t);
+int64_t target_execs(const struct target *t);
+double target_execs_per_sec(const struct target *t);
+int64_t target_edges(const struct target *t);
+const char *target_state_name(const struct target *t); /* of the row and of status */
+
+/* Its row as of now. Clear with target_row_clear. */
+void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *ret);
+
+#endif

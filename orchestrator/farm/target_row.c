@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A target as it is kept in state.db: figures over its instances, and what the next fuzzd needs to go on with its clock.
+ */
+#include <bsd/string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "farm/target.h"
+
+static json_t *instance_extra(const struct instance *in, int64_t now_ms)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I, s:s}", "name", in->spec->name,
+        "role", plan_role_name(in->spec->role), "state", instance_state_name(in->state), "restarts",
+        in->restarts, "execs_done", (json_int_t)in->execs_total, "execs_per_sec",
+        in->stats.execs_per_sec, "edges_found", (json_int_t)in->edges_max, "corpus_count",
+        (json_int_t)in->stats.corpus_count, "fuzz_ms", (json_int_t)instance_fuzz_ms(in, now_ms),
+        "oom_kills", (json_int_t)in->oom_kills, "stability", in->stats.stability_pct, "cycles_done",
+        (json_int_t)in->stats.cycles_done, "reason", in->reason);
+}
+
+void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *ret)
+{
+    struct target_row r = {
+        .run = xstrdup(t->plan->run_id),
+        .name = xstrdup(t->spec->name),
+        .state = xstrdup(target_state_name(t)),
+        /* A reason is part of the row once the target has ended, not while it ends. */
+        .end_reason = t->end_reason != NULL && !target_active(t) ? xstrdup(t->end_reason) : NULL,
+        .started_at_ms = t->started_at_ms,
+        .ended_at_ms = t->ended_at_ms,
+        .fuzz_ms = budget_fuzz_ms(&t->budget, now_ms),
+        .execs_done = target_execs(t),
+        .edges_found = target_edges(t),
+        .corpus_seeds = t->spec->n_seeds,
+        .execs_per_sec = target_execs_per_sec(t),
+        .last_find_ms = t->last_edge_at_ms,
+        .edges_floor = -1,
+    };
+    json_t *extra = json_object(), *list = json_array();
+    double stability = 0;
+
+    for (size_t i = 0; i < t->spec->n_instances; i++) {
+        const struct instance *in = t->instances[i];
+        const struct stats *st = &in->stats;
+
+        if (st->corpus_count > r.corpus_count)
+            r.corpus_count = st->corpus_count;
+        if (st->total_edges > r.total_edges)
+            r.total_edges = st->total_edges;
+        if (st->stability_pct > 0 && (stability <= 0 || st->stability_pct < stability))
+            stability = st->stability_pct;
+        r.restarts += in->restarts;
+        r.oom_kills += in->oom_kills;
+        (void)json_array_append_new(list, instance_extra(in, now_ms));
+    }
+    r.stability = stability;
+    /* Over the whole of its time once it has ended: instances that are gone make no executions now. */
+    if (!target_active(t) && r.fuzz_ms > 0)
+        r.execs_per_sec = (double)r.execs_done * 1000.0 / (double)r.fuzz_ms;
+    (void)json_object_set_new(extra, "instances", list);
+    (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
+    (void)json_object_set_new(extra, "last_edge_ms", json_integer(t->budget.last_edge_ms));
+    r.extra = json_dumps(extra, JSON_COMPACT);
+    json_decref(extra);
+    *ret = r;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * StatsD receiver. Anyone on this host may send to it, so a datagram changes figures of an instance of ours that runs now
+ * and nothing else, and a flood is read in bounded portions a turn.
+ */
+#include "farm/telemetry.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "farm/farm.h"
+#include "farm/instance.h"
+#include "farm/stats.h"
+#include "sys/sock.h"
+
+#define TELEMETRY_META     "statsd_port"
+#define TELEMETRY_PER_TURN 64
+
+struct telemetry {
+    struct farm *farm;
+    int fd;
+    uint16_t port;
+    sd_event_source *source;
+};
+
+static void take_datagram(struct telemetry *t, const char *data, size_t size)
+{
+    char name[STATS_MAX_NAME];
+    struct stats probe = {0}, st;
+    struct instance *in;
+
+    if (stats_parse_statsd(data, size, name, sizeof(name), &probe) < 0)
+        return;
+    in = farm_find_instance(t->farm, name);
+    if (in == NULL)
+        return;
+    st = in->stats;
+    if (stats_parse_statsd(data, size, name, sizeof(name), &st) == 0)
+        instance_take_stats(in, &st);
+}
+
+static int on_readable(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+    struct telemetry *t = userdata;
+    char buf[STATS_MAX_DGRAM + 1];
+
+    (void)s;
+    (void)revents;
+    for (int i = 0; i < TELEMETRY_PER_TURN; i++) {
+        struct sockaddr_in from = {0};
+        socklen_t from_size = sizeof(from);
+        ssize_t n =
+            recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &from_size);
+
+        if (n < 0)
+            break;
+        if (from_size < sizeof(from) || from.sin_family != AF_INET ||
+            from.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
+            continue;
+        take_datagram(t, buf, (size_t)n);
+    }
+    return 0;
+}
+
+int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err)
+{
+    struct telemetry *t = xcalloc(1, sizeof(*t));
+    cleanup_free char *kept = db_meta_get(farm->db, TELEMETRY_META);
+    uint64_t want = 0;
+    char text[16];
+    int r;
+
+    t->farm = farm;
+    if (kept == NULL || parse_u64(kept, UINT16_MAX, &want) < 0)
+        want = 0;
+    t->fd = sock_udp_loopback((uint16_t)want, &t->port);
+    if (t->fd < 0 && want != 0)
+        t->fd = sock_udp_loopback(0, &t->port);
+    if (t->fd < 0) {
+        r = err_sys(err, t->fd, "cannot open a UDP socket on 127.0.0.1");
+        free(t);
+        return r;
+    }
+    r = sd_event_add_io(farm->loop, &t->source, t->fd, EPOLLIN, on_readable, t);
+    if (r < 0) {
+        r = err_sys(err, r, "cannot watch the StatsD socket");
+        telemetry_free(t);
+        return r;
+    }
+    if (t->port != want) {
+        (void)snprintf(text, sizeof(text), "%u", (unsigned)t->port);
+        r = db_meta_set(farm->db, TELEMETRY_META, text, err);
+        if (r < 0) {
+            telemetry_free(t);
+            return r;
+        }
+    }
+    *ret = t;
+    return 0;
+}
+
+void telemetry_free(struct telemetry *t)
+{
+    if (t == NULL)
+        return;
+    sd_event_source_disable_unref(t->source);
+    if (t->fd >= 0)
+        (void)close(t->fd);
+    free(t);
+}
+
+uint16_t telemetry_port(const struct telemetry *t)
+{
+    return t->port;
+}
