@@ -118,8 +118,9 @@ static void judge_course(const struct verdict_facts *f, const struct verdict_tar
                   t->instances_given_up == 1 ? "was" : "were");
 }
 
-/* Whether what ran can have found anything. */
-static void judge_substance(const struct verdict_target *t, struct sorted *s)
+/* Whether what ran can have found anything. An interrupted run is not measured to the end; that needs no note. */
+static void judge_substance(const struct verdict_facts *f, const struct verdict_target *t,
+                            struct sorted *s)
 {
     struct strv *why = &s->why[RANK_VACUOUS];
 
@@ -131,7 +132,7 @@ static void judge_substance(const struct verdict_target *t, struct sorted *s)
     }
     if (t->edges_found <= 0)
         strv_addf(why, "%s: reached no edge in %" PRId64 " executions", t->name, t->execs_done);
-    else if (t->edges_floor < 0)
+    else if (t->edges_floor < 0 && !f->interrupted)
         strv_addf(&s->notes,
                   "%s: the edges of a rejected input could not be measured; not judged by them",
                   t->name);
@@ -141,7 +142,8 @@ static void judge_substance(const struct verdict_target *t, struct sorted *s)
                   " of a trivially rejected input",
                   t->name, t->edges_found, plural(t->edges_found), t->edges_floor);
     if (!t->reach_judged) {
-        strv_addf(&s->notes, "%s: names no required reach ids; not judged by them", t->name);
+        if (!f->interrupted)
+            strv_addf(&s->notes, "%s: names no required reach ids; not judged by them", t->name);
     } else if (t->reach_failed) {
         strv_addf(why, "%s: its required reach ids could not be measured", t->name);
     } else {
@@ -182,7 +184,7 @@ static void judge(const struct verdict_facts *f, struct sorted *s)
 
         judge_findings(t, s);
         judge_course(f, t, s);
-        judge_substance(t, s);
+        judge_substance(f, t, s);
         judge_evidence(t, s);
     }
 }

@@ -53,6 +53,9 @@ typedef void artifact_fn(void *ctx, const struct artifact_source *src,
 int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
                   artifact_fn *fn, void *ctx, bool *ret_more, struct err *err);
 
+/* Files of an instance that no row speaks of, told without reading them; after the last scan there must be none. Count or -errno. */
+int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, struct err *err);
+
 struct artifact_row {
     char sha256[65];           /* "" for a file whose bytes could not be kept */
     char *run, *target, *kind; /* kind: "crash", "hang"; crash when it was seen as both */

@@ -135,15 +135,13 @@ int results_get(struct db *db, const char *run, const char *target, const char *
     return 0;
 }
 
-int results_inputs(struct db *db, const char *run, const char *bucket, struct result_row **ret,
-                   size_t *ret_n, struct err *err)
+static int list(struct db *db, const char *sql, const char *run, const char *bucket,
+                struct result_row **ret, size_t *ret_n, struct err *err)
 {
     cleanup_stmt sqlite3_stmt *st = NULL;
     struct result_row *rows = NULL;
     size_t n = 0;
-    int r = stmt_open(
-        db, RESULT_COLUMNS " WHERE r.run = ?1 AND r.bucket IS ?2 ORDER BY r.target," BEST_FIRST,
-        &st, err);
+    int r = stmt_open(db, sql, &st, err);
 
     if (r < 0)
         return r;
@@ -162,6 +160,21 @@ int results_inputs(struct db *db, const char *run, const char *bucket, struct re
     *ret = rows;
     *ret_n = n;
     return 0;
+}
+
+int results_list(struct db *db, const char *run, struct result_row **ret, size_t *ret_n,
+                 struct err *err)
+{
+    return list(db, RESULT_COLUMNS " WHERE r.run = ?1 ORDER BY r.target, r.sha256", run, NULL, ret,
+                ret_n, err);
+}
+
+int results_inputs(struct db *db, const char *run, const char *bucket, struct result_row **ret,
+                   size_t *ret_n, struct err *err)
+{
+    return list(db,
+                RESULT_COLUMNS " WHERE r.run = ?1 AND r.bucket IS ?2 ORDER BY r.target," BEST_FIRST,
+                run, bucket, ret, ret_n, err);
 }
 
 /* Per bucket: its best result, and figures over all. ?1 the run, ?2 a bucket or NULL. */

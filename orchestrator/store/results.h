@@ -29,6 +29,10 @@ int results_put(struct db *db, const struct result_row *r, struct err *err);
 int results_get(struct db *db, const char *run, const char *target, const char *sha256,
                 struct result_row *ret, struct err *err); /* -ENOENT */
 
+/* All results of a run, by target and content. Caller clears each row and frees the array. */
+int results_list(struct db *db, const char *run, struct result_row **ret, size_t *ret_n,
+                 struct err *err);
+
 struct bucket_row {
     char *id, *target, *class_, *kind, *signature, *signature_why;
     int severity;

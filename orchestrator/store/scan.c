@@ -308,3 +308,25 @@ int artifact_scan(struct db *db, const char *state_dir, const struct artifact_so
         *ret_more = more;
     return (int)s.n_seen;
 }
+
+static int count_unrecorded(void *ctx, const struct folder_file *f, struct err *err)
+{
+    struct scan *s = ctx;
+    struct known known = {0};
+    int r = find_known(s, f, &known, err);
+
+    if (r == 0)
+        s->n_read++;
+    return r < 0 ? r : 0;
+}
+
+int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, struct err *err)
+{
+    struct scan s = {.db = db, .src = src, .blobs = {.store_fd = -1}};
+    int r = scan_prepare(&s, err);
+
+    if (r == 0)
+        r = folder_walk(src->out_dir, count_unrecorded, &s, err);
+    scan_release(&s);
+    return r < 0 ? r : s.n_read;
+}

@@ -232,14 +232,19 @@ static void a_file_being_written_waits(void **ctx)
     int fd;
 
     (void)ctx;
+    struct artifact_source src = {
+        .run = "R1", .target = "t", .instance = "main", .out_dir = out};
+
     put_file("crashes/b", "whole");
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(scan(), 1); /* empty so far */
     assert_int_equal(write(fd, "half", 4), 4);
     assert_int_equal(scan(), 0);
+    assert_int_equal(artifact_unrecorded(db, &src, NULL), 1);
     assert_int_equal(write(fd, " and half", 9), 9);
     close(fd);
     assert_int_equal(scan(), 1);
+    assert_int_equal(artifact_unrecorded(db, &src, NULL), 0);
     assert_verified(2, 2, 2);
 }
 

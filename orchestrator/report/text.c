@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report for a terminal of 80 columns: the verdict and its reasons first, then
+ * each target, then each bucket with the command that replays it. Only commands and
+ * paths may be wider, as they are there to be pasted.
+ */
+#include "report/model.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "report/fields.h"
+
+#define WIDTH       80
+#define LABEL_WIDTH 13
+
+struct page {
+    FILE *out;
+    bool color;
+};
+
+static const char *sgr(const struct page *p, const char *code)
+{
+    return p->color ? code : "";
+}
+
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
+
+static const char *verdict_color(const char *verdict)
+{
+    if (strcmp(verdict, "clean") == 0)
+        return "\033[1;32m";
+    return strcmp(verdict, "findings") == 0 ? "\033[1;31m" : "\033[1;33m";
+}
+
+/* Text broken at blanks so that it fits, each further line begun with indent blanks; the cursor is at column at. */
+static void print_wrapped(FILE *out, int at, int indent, const char *text)
+{
+    cleanup_free char *safe = fields_safe(text);
+    bool fresh = true; /* nothing on this line yet that could be broken off */
+
+    for (const char *p = safe; *p != '\0';) {
+        size_t blanks = strspn(p, " "), n = strcspn(p + blanks, " ");
+
+        if (!fresh && at + (int)(blanks + n) > WIDTH) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            at = indent;
+            p += blanks;
+            blanks = 0;
+        }
+        (void)fwrite(p, 1, blanks + n, out);
+        at += (int)(blanks + n);
+        p += blanks + n;
+        fresh = false;
+    }
+    (void)fputc('\n', out);
+}
+
+static void print_line(FILE *out, int indent, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void print_line(FILE *out, int indent, const char *fmt, ...)
+{
+    char text[2048];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    (void)fprintf(out, "%*s", indent, "");
+    print_wrapped(out, indent, indent + 2, text);
+}
+
+/* "  label      text", further lines under the text. */
+static void print_item(const struct page *p, const char *label, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void print_item(const struct page *p, const char *label, const char *fmt, ...)
+{
+    char text[2048];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    (void)fprintf(p->out, "  %-10s ", label);
+    print_wrapped(p->out, LABEL_WIDTH, LABEL_WIDTH, text);
+}
+
+static const char *plural(json_int_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static const char *duration(char *buf, size_t size, json_int_t s)
+{
+    return format_duration(buf, size, (int64_t)s * 1000);
+}
+
+static void print_head(const struct page *p, const json_t *m)
+{
+    const char *verdict = fields_text(m, "verdict");
+    const json_t *versions = json_object_get(m, "versions"), *reason;
+    const json_t *isolation = json_object_get(m, "isolation");
+    const char *commit = fields_text(versions, "git_commit");
+    char took[40], budget[40];
+    size_t i;
+
+    (void)fputs(sgr(p, BOLD), p->out);
+    fields_print(p->out, m, "campaign");
+    (void)fprintf(p->out, "%s: %s", sgr(p, PLAIN), sgr(p, verdict_color(verdict)));
+    fields_print(p->out, m, verdict[0] != '\0' ? "verdict" : "state");
+    (void)fprintf(p->out, "%s\n", sgr(p, PLAIN));
+    json_array_foreach (json_object_get(m, "reasons"), i, reason) {
+        (void)fputs("  - ", p->out);
+        print_wrapped(p->out, 4, 4, json_string_value(reason) ? json_string_value(reason) : "");
+    }
+    (void)fputc('\n', p->out);
+    print_line(p->out, 0, "run %s, started %s, took %s of %s, seed %s", fields_text(m, "run"),
+               fields_text(m, "started_at"),
+               duration(took, sizeof(took), fields_int(m, "elapsed_s")),
+               duration(budget, sizeof(budget), fields_int(m, "budget_s")), fields_text(m, "seed"));
+    print_line(p->out, 0, "afl-fuzz %s, fuzzctl %s%s%.12s%s", fields_text(versions, "afl"),
+               fields_text(versions, "fuzzctl"), commit[0] != '\0' ? ", root at commit " : "",
+               commit, json_is_true(json_object_get(versions, "git_dirty")) ? " with changes" : "");
+    if (fields_text(isolation, "cgroup")[0] != '\0')
+        print_line(p->out, 0, "isolation: cgroup %s", fields_text(isolation, "cgroup"));
+    json_array_foreach (json_object_get(isolation, "why"), i, reason)
+        print_line(p->out, 2, "%s", json_string_value(reason) ? json_string_value(reason) : "");
+}
+
+static void print_reach(const struct page *p, const json_t *t)
+{
+    const json_t *required = json_object_get(t, "reach_required");
+    const json_t *reach = json_object_get(t, "reach");
+    size_t n = json_array_size(required),
+           missing = json_array_size(json_object_get(t, "reach_missing"));
+
+    if (fields_text(t, "reach_error")[0] != '\0')
+        print_item(p, "reach", "not measured: %s", fields_text(t, "reach_error"));
+    else if (json_is_object(reach) && n > 0)
+        print_item(p, "reach", "%zu of %zu required ids, %zu ids in all", n - missing, n,
+                   json_object_size(reach));
+    else if (json_is_object(reach))
+        print_item(p, "reach", "%zu ids seen, none required", json_object_size(reach));
+}
+
+static void print_target(const struct page *p, const json_t *t)
+{
+    const char *verdict = fields_text(t, "verdict"), *end = fields_text(t, "end_reason");
+    json_int_t edges = fields_int(t, "edges_found"), total = fields_int(t, "total_edges");
+    json_int_t restarts = fields_int(t, "restarts"), kills = fields_int(t, "oom_kills");
+    char execs[32], rate[32], took[40], of[64] = "", floor[48] = "";
+
+    (void)fprintf(p->out, "\n%s", sgr(p, BOLD));
+    fields_print(p->out, t, "name");
+    (void)fprintf(p->out, "%s: %s", sgr(p, PLAIN), sgr(p, verdict_color(verdict)));
+    fields_print(p->out, t, verdict[0] != '\0' ? "verdict" : "state");
+    (void)fprintf(p->out, "%s\n", sgr(p, PLAIN));
+    if (fields_text(t, "start_failure")[0] != '\0')
+        print_item(p, "start", "%s", fields_text(t, "start_failure"));
+    print_item(p, "end", "%s after %s of fuzzing%s", end[0] != '\0' ? end : fields_text(t, "state"),
+               duration(took, sizeof(took), fields_int(t, "fuzz_s")),
+               json_is_true(json_object_get(t, "saturated")) ? ", saturated" : "");
+    print_item(p, "executions", "%s, %s/s",
+               format_count(execs, sizeof(execs), (double)fields_int(t, "execs_done")),
+               format_count(rate, sizeof(rate), fields_real(t, "execs_per_sec")));
+    if (total > 0)
+        (void)snprintf(of, sizeof(of), " of %lld (%.1f %%)", (long long)total,
+                       100.0 * (double)edges / (double)total);
+    if (fields_int(t, "edges_floor") >= 0)
+        (void)snprintf(floor, sizeof(floor), "; a rejected input has %lld",
+                       (long long)fields_int(t, "edges_floor"));
+    print_item(p, "edges", "%lld%s%s", (long long)edges, of, floor);
+    print_item(p, "", "%s", fields_text(t, "findings_note"));
+    print_item(p, "corpus", "%lld from %lld seeds, stability %.2f %%",
+               (long long)fields_int(t, "corpus_count"), (long long)fields_int(t, "corpus_seeds"),
+               fields_real(t, "stability"));
+    print_item(p, "inputs", "crash %lld, oom %lld, timeout %lld, unreproduced %lld",
+               (long long)fields_int(t, "crashes"), (long long)fields_int(t, "ooms"),
+               (long long)fields_int(t, "timeouts"), (long long)fields_int(t, "unreproduced"));
+    if (fields_int(t, "pending") > 0 || fields_int(t, "unsaved") > 0)
+        print_item(p, "", "not triaged %lld, not kept %lld", (long long)fields_int(t, "pending"),
+                   (long long)fields_int(t, "unsaved"));
+    print_reach(p, t);
+    if (restarts > 0 || kills > 0)
+        print_item(p, "instances", "%lld restart%s, %lld kill%s for memory", (long long)restarts,
+                   plural(restarts), (long long)kills, plural(kills));
+}
+
+/* A label and a text that must stay on one line. */
+static void print_whole(const struct page *p, const char *label, const json_t *j, const char *key)
+{
+    if (fields_text(j, key)[0] == '\0')
+        return;
+    (void)fprintf(p->out, "  %-10s ", label);
+    fields_print(p->out, j, key);
+    (void)fputc('\n', p->out);
+}
+
+static void print_bucket(const struct page *p, const json_t *b)
+{
+    const char *ever = fields_text(b, "first_seen_ever"), *first = fields_text(b, "first_seen");
+    const char *shows = fields_text(b, "shows");
+    json_int_t inputs = fields_int(b, "inputs"), count = fields_int(b, "count");
+    bool as = shows[0] != '\0' && strcmp(shows, fields_text(b, "class")) != 0;
+
+    (void)fprintf(p->out, "\n%sbucket ", sgr(p, BOLD));
+    fields_print(p->out, b, "id");
+    (void)fprintf(p->out, "%s\n", sgr(p, PLAIN));
+    print_line(p->out, 2, "%s%s%s %s in %s, severity %lld of 5, reproduced %s",
+               fields_text(b, "class"), as ? " " : "", as ? shows : "", fields_text(b, "kind"),
+               fields_text(b, "target"), (long long)fields_int(b, "severity"),
+               fields_text(b, "reproduced"));
+    print_item(p, "signature", "%s", fields_text(b, "signature"));
+    if (fields_text(b, "signature_why")[0] != '\0')
+        print_item(p, "", "%s", fields_text(b, "signature_why"));
+    print_item(p, "seen", "%lld input%s in %lld file%s, first %s%s%s", (long long)inputs,
+               plural(inputs), (long long)count, plural(count), first,
+               strcmp(ever, first) != 0 ? ", in earlier runs since " : "",
+               strcmp(ever, first) != 0 ? ever : "");
+    print_whole(p, "replay", b, "replay");
+    print_whole(p, "bundle", b, "bundle");
+}
+
+void report_text(const json_t *model, bool color, FILE *out)
+{
+    struct page p = {.out = out, .color = color};
+    const json_t *list, *j;
+    size_t i;
+
+    print_head(&p, model);
+    json_array_foreach (json_object_get(model, "targets"), i, j)
+        print_target(&p, j);
+    json_array_foreach (json_object_get(model, "buckets"), i, j)
+        print_bucket(&p, j);
+    list = json_object_get(model, "unreproduced");
+    if (json_array_size(list) > 0)
+        (void)fprintf(out, "\n%stimeouts that did not reproduce%s\n", sgr(&p, BOLD),
+                      sgr(&p, PLAIN));
+    json_array_foreach (list, i, j) {
+        print_line(out, 2, "%s: %s, %lld bytes, reproduced %s", fields_text(j, "target"),
+                   fields_text(j, "file"), (long long)fields_int(j, "size"),
+                   fields_text(j, "reproduced"));
+        print_whole(&p, "replay", j, "replay");
+    }
+}
