@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzzctl verify: proves that what AFL++ saved, what the index says and what is kept agree. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exitcode.h"
+#include "ctl/client.h"
+#include "ctl/cmd.h"
+#include "report/fields.h"
+#include "store/artifact.h"
+#include "store/runs.h"
+
+/* A file that AFL++ saves while we look is in the index a moment later. */
+#define SECOND_LOOK_S 2
+
+struct outcome {
+    struct artifact_totals totals;
+    int64_t n_diffs;
+    json_t *diffs, *notes;
+};
+
+static void on_diff(void *ctx, bool harmless, const char *line)
+{
+    const struct outcome *o = ctx;
+
+    (void)json_array_append_new(harmless ? o->notes : o->diffs, fields_string(line));
+}
+
+/* All runs, or those of one campaign. */
+static int verify_once(struct db *db, const char *state_dir, const char *campaign,
+                       struct outcome *o, bool *ret_running, struct err *err)
+{
+    struct run_row *runs = NULL;
+    size_t n = 0, met = 0;
+    int64_t r = runs_list(db, false, &runs, &n, err);
+
+    memset(&o->totals, 0, sizeof(o->totals));
+    o->n_diffs = 0;
+    (void)json_array_clear(o->diffs);
+    (void)json_array_clear(o->notes);
+    *ret_running = false;
+    if (r == 0 && campaign == NULL) {
+        r = artifact_verify(db, state_dir, NULL, on_diff, o, &o->totals, err);
+        o->n_diffs = r;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (r >= 0 && (campaign == NULL || strcmp(runs[i].campaign, campaign) == 0)) {
+            met++;
+            *ret_running = *ret_running || strcmp(runs[i].state, "ended") != 0;
+            if (campaign != NULL) {
+                r = artifact_verify(db, state_dir, runs[i].id, on_diff, o, &o->totals, err);
+                o->n_diffs += r;
+            }
+        }
+        run_row_clear(&runs[i]);
+    }
+    free(runs);
+    if (r >= 0 && campaign != NULL && met == 0)
+        return err_set(err, -ENOENT, "no campaign named %s", campaign);
+    return r < 0 ? (int)r : 0;
+}
+
+static void print_text(const struct outcome *o)
+{
+    const json_t *line;
+    size_t i;
+
+    json_array_foreach (o->diffs, i, line)
+        (void)puts(json_string_value(line));
+    json_array_foreach (o->notes, i, line)
+        (void)printf("note: %s\n", json_string_value(line));
+    (void)printf("%lld files, %lld occurrences, %lld blobs: ", (long long)o->totals.files,
+                 (long long)o->totals.occurrences, (long long)o->totals.blobs);
+    if (o->n_diffs == 0)
+        (void)puts("all accounted for");
+    else
+        (void)printf("%lld difference%s\n", (long long)o->n_diffs, o->n_diffs == 1 ? "" : "s");
+}
+
+static int tell(const struct cmd_env *env, const struct outcome *o)
+{
+    if (env->json) {
+        json_t *j = json_pack(
+            "{s:i, s:I, s:I, s:I, s:O, s:O}", "version", 1, "files", (json_int_t)o->totals.files,
+            "occurrences", (json_int_t)o->totals.occurrences, "blobs", (json_int_t)o->totals.blobs,
+            "differences", o->diffs, "notes", o->notes);
+
+        cmd_print_json(j);
+        json_decref(j);
+    } else if (!env->quiet) {
+        print_text(o);
+    }
+    return o->n_diffs == 0 ? EXIT_DONE : EXIT_MISMATCH;
+}
+
+static int verify_exec(struct cmd_env *env, int argc, char **argv)
+{
+    struct outcome o = {0};
+    struct client *c = NULL;
+    struct err err = {0};
+    bool running = false;
+    int code = EXIT_DONE, r;
+
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
+        return cmd_usage(&cmd_verify);
+    (void)cmd_live(&cmd_verify, env, &c);
+    client_close(c);
+    struct db *db = cmd_open_db(&cmd_verify, env, &code);
+    if (db == NULL)
+        return code;
+    o.diffs = json_array();
+    o.notes = json_array();
+    r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
+    if (r == 0 && running && o.n_diffs > 0) {
+        (void)sleep(SECOND_LOOK_S);
+        r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
+    }
+    db_close(db);
+    if (r < 0)
+        code = cmd_fail(&cmd_verify, r == -ENOENT ? EXIT_NO_CAMPAIGN : EXIT_ERROR, "%s", err.msg);
+    else
+        code = tell(env, &o);
+    json_decref(o.diffs);
+    json_decref(o.notes);
+    return code;
+}
+
+const struct cmd_entry cmd_verify = {
+    .name = "verify",
+    .usage = "[NAME] [--json]",
+    .help = "prove that no crash or hang file was lost",
+    .exec = verify_exec,
+};
