@@ -155,8 +155,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_COMMON_OBJ) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(test_libs) $(ALL_LDLIBS)
 
-# This one runs the real program.
+# These use the real programs.
 $(BUILD)/tests/unit/test_keeper: $(BUILD)/fuzz-keeper
+$(BUILD)/tests/unit/test_preload: $(BUILD)/fuzz-preload.so
 
 .SECONDARY: $(UNIT_OBJ) $(UNIT_COMMON_OBJ) $(MAIN_OBJ)
 -include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(UNIT_COMMON_OBJ:.o=.d) \
