@@ -458,7 +458,7 @@ static void programs_that_cannot_be_fuzzed_are_refused_by_line(void **state)
         assert_null(p);
         assert_int_equal(f.n, 1);
         assert_int_equal(f.v[0].line, cases[i].line);
-        assert_string_equal(f.v[0].section, "p");
+        assert_string_equal(f.v[0].section, "target p");
         assert_string_equal(f.v[0].key, cases[i].key);
         if (strstr(f.v[0].msg, cases[i].words) == NULL)
             fail_msg("\"%s\" does not say \"%s\"", f.v[0].msg, cases[i].words);
