@@ -61,7 +61,7 @@ static void cell_mark(size_t i)
 
 size_t fz_reach_site_count(void)
 {
-    return (size_t)(__stop_fz_reach - __start_fz_reach);
+    return ((uintptr_t)__stop_fz_reach - (uintptr_t)__start_fz_reach) / sizeof(char *);
 }
 
 const char *fz_reach_site_id(size_t i)
@@ -128,7 +128,7 @@ void fz_cell_mark_failure(const char *id)
 
 void fz_reach_hit(const char *const *site)
 {
-    size_t i = first_of[site - __start_fz_reach];
+    size_t i = first_of[((uintptr_t)site - (uintptr_t)__start_fz_reach) / sizeof(char *)];
 
     if (muted > 0)
         return;

@@ -18,7 +18,7 @@ mutant() {
         return 1
     fi
     "${CC:-cc}" -std=c17 -D_GNU_SOURCE -w -Iharnesses -I"$dir" -o "$T/mutant" "$T/chunk_frame.c" \
-        "$objects/targets/chunk_frame/invariants.o" "$objects"/sdk/*.o 2>"$T/err"
+        "$objects/targets/chunk_frame/invariants.o" "$objects/targets/chunk_frame/oracle.o" "$objects"/sdk/*.o 2>"$T/err"
 }
 
 # shellcheck disable=SC3045

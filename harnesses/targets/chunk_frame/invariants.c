@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "chunk_frame.h"
+#include "oracle.h"
 #include "sdk/fz.h"
 
 #define ID_COUNT     14u /* C0 does not exist */
@@ -24,32 +25,6 @@ static const char *const ids[] = {"C1", "C2", "C3",  "C4",  "C5",  "C6",  "C7",
 static const char *const required[] = {
     "ok_t0",   "ok_t1",       "ok_t2",        "ok_t3",        "ok_t4", "len0",    "e_type",
     "e_large", "e_hdr_trunc", "e_body_trunc", "second_chunk", "e_io",  "e_nomem", NULL};
-
-/* What one call of wl_read_chunk must do. */
-struct step {
-    size_t start; /* bytes consumed before it */
-    size_t end;   /* and after it */
-    wl_err err;
-    uint8_t type;
-    uint32_t len;
-    bool header;    /* a whole header is there */
-    uint64_t calls; /* of the allocator by reader A */
-};
-
-struct source {
-    const uint8_t *d;
-    size_t n;
-    size_t pos;
-    size_t fail_at; /* reading this byte is an I/O error; SIZE_MAX = none */
-    unsigned cuts;  /* > 0: reads are cut to 1..7 bytes, beginning with this phase */
-};
-
-struct sink {
-    uint8_t *out;
-    size_t room;
-    size_t pos;
-    unsigned cuts;
-};
 
 enum how { HOW_READ, HOW_PEEK_ONCE, HOW_PEEK_TWICE };
 
@@ -84,91 +59,9 @@ static void report(void)
     fz_fail(FZ_INVARIANT, "C1", "%s", details[1]);
 }
 
-/* The format's table, row by row. */
-static size_t oracle(const uint8_t *d, size_t n, struct step *s)
-{
-    size_t count = 0;
-    size_t at = 0;
-
-    for (;;) {
-        struct step *w = &s[count++];
-        const uint8_t *h = d + at;
-        size_t left = n - at;
-        size_t len;
-
-        *w = (struct step){.start = at, .end = at + WL_HEADER_LEN, .err = WL_OK};
-        if (left < WL_HEADER_LEN) {
-            w->err = WL_E_CLOSED;
-            w->end = n;
-            return count;
-        }
-        len = ((size_t)h[1] * 256 + h[2]) * 65536 + (size_t)h[3] * 256 + h[4];
-        w->header = true;
-        w->type = h[0];
-        w->len = (uint32_t)len;
-        if (h[0] > 4) {
-            w->err = WL_E_STREAM_TYPE;
-            return count;
-        }
-        if (len > 16777216) {
-            w->err = WL_E_TOO_LARGE;
-            return count;
-        }
-        if (left - WL_HEADER_LEN < len) {
-            w->err = WL_E_CLOSED;
-            w->end = n;
-            return count;
-        }
-        at = w->end = at + WL_HEADER_LEN + len;
-    }
-}
-
-static bool admitted(const struct step *w)
-{
-    return w->header && w->err != WL_E_STREAM_TYPE && w->err != WL_E_TOO_LARGE;
-}
-
-static ptrdiff_t source_read(void *ctx, void *buf, size_t n)
-{
-    struct source *s = ctx;
-    size_t left;
-
-    if (s->pos >= s->fail_at)
-        return -1;
-    left = (s->fail_at < s->n ? s->fail_at : s->n) - s->pos;
-    if (n > left)
-        n = left;
-    if (s->cuts > 0) {
-        size_t piece = 1 + s->cuts++ % 7;
-
-        n = n < piece ? n : piece;
-    }
-    memcpy(buf, s->d + s->pos, n);
-    s->pos += n;
-    return (ptrdiff_t)n;
-}
-
 static struct source source_whole(void)
 {
     return (struct source){.d = data, .n = data_len, .fail_at = SIZE_MAX};
-}
-
-static ptrdiff_t sink_write(void *ctx, const void *buf, size_t n)
-{
-    struct sink *s = ctx;
-
-    if (n > s->room - s->pos)
-        n = s->room - s->pos;
-    if (n == 0)
-        return -1;
-    if (s->cuts > 0) {
-        size_t piece = 1 + s->cuts++ % 7;
-
-        n = n < piece ? n : piece;
-    }
-    memcpy(s->out + s->pos, buf, n);
-    s->pos += n;
-    return (ptrdiff_t)n;
 }
 
 static void reader_open(wl_reader *r, struct source *s)
@@ -195,7 +88,7 @@ static void check_verdict(const struct step *w, wl_err err)
 /* The header alone, judged without a reader. */
 static void check_header(const struct step *w)
 {
-    wl_err want = admitted(w) ? WL_OK : w->err;
+    wl_err want = step_admitted(w) ? WL_OK : w->err;
     wl_err err;
 
     if (!w->header)
@@ -211,7 +104,7 @@ static void check_alloc(const struct step *w)
 {
     const struct fz_alloc_stats *st = fz_alloc_stats();
 
-    if (!admitted(w) && st->calls != 0)
+    if (!step_admitted(w) && st->calls != 0)
         note(10, "%llu allocations for a header that is not admitted",
              (unsigned long long)st->calls);
     else if (st->max_single > (size_t)w->len + OVERHEAD_MAX)
@@ -466,7 +359,7 @@ int fz_one(const uint8_t *d, size_t n)
     data = fz_guarded_copy(d, n);
     data_len = n;
     noted = 0;
-    step_count = oracle(data, n, steps);
+    step_count = oracle_steps(data, n, steps);
 
     pass('A', HOW_READ, 0);
     fz_reach_mute();
