@@ -16,6 +16,10 @@
     for ((i) = 0; (i) < json_array_size(a) && ((v) = json_array_get(a, i)); (i)++)
 #define json_object_foreach(o, k, v)                                                               \
     for ((k) = first_key(o); (k) && ((v) = value_of(k)); (k) = next_key(o, k))
+#define TAILQ_FOREACH(var, head, field)                                                            \
+    for ((var) = first_of(head); (var); (var) = (var)->field.tqe_next)
+#define TAILQ_FOREACH_SAFE(var, head, field, tmp)                                                  \
+    for ((var) = first_of(head); (var) && ((tmp) = (var)->field.tqe_next, 1); (var) = (tmp))
 #endif
 
 #endif
