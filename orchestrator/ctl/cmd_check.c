@@ -130,7 +130,7 @@ static void check_file(struct check *c, const char *path)
         spec_faults_print(&faults, path, c->effective ? stderr : stdout);
         if (ok && c->effective)
             spec_print_effective(spec, stdout);
-        else if (ok)
+        else if (ok && !c->env->quiet)
             (void)printf("%s: ok (%zu target%s)\n", path, spec->n_targets,
                          spec->n_targets == 1 ? "" : "s");
     }
