@@ -232,8 +232,7 @@ static void a_file_being_written_waits(void **ctx)
     int fd;
 
     (void)ctx;
-    struct artifact_source src = {
-        .run = "R1", .target = "t", .instance = "main", .out_dir = out};
+    struct artifact_source src = {.run = "R1", .target = "t", .instance = "main", .out_dir = out};
 
     put_file("crashes/b", "whole");
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
