@@ -159,7 +159,17 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_COMMON_OBJ) $(LIB)
 $(BUILD)/tests/unit/test_keeper: $(BUILD)/fuzz-keeper
 $(BUILD)/tests/unit/test_preload: $(BUILD)/fuzz-preload.so
 
-.SECONDARY: $(UNIT_OBJ) $(UNIT_COMMON_OBJ) $(MAIN_OBJ)
+# Drivers of the end-to-end scripts.
+E2E_SRC     := $(sort $(wildcard tests/e2e/*.c))
+E2E_OBJ     := $(E2E_SRC:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LDLIBS)
+check check-e2e: $(E2E_SRC:%.c=$(BUILD)/%)
+-include $(E2E_OBJ:.o=.d)
+
+.SECONDARY: $(E2E_OBJ) $(UNIT_OBJ) $(UNIT_COMMON_OBJ) $(MAIN_OBJ)
 -include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(UNIT_COMMON_OBJ:.o=.d) \
 	$(addsuffix .d,$(PRELOAD))
 
