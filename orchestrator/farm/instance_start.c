@@ -161,10 +161,7 @@ static int pack_desc(const struct instance *in)
 
     strv_copy(&d.argv, &pi->argv);
     fill_env(in, &d.env);
-    cgroup_procs_paths(in->cg, CGROUP_KEEP, &d.procs_keep);
-    cgroup_procs_paths(in->cg, CGROUP_AFL, &d.procs_afl);
-    cgroup_watch_paths(in->cg, &d.kill_files, &d.events_files, &d.oom_files);
-    cgroup_paths(in->cg, &d.cgroups);
+    keeper_desc_set_cgroup(&d, in->cg);
     d.cwd = xstrdup(pi->scratch_dir);
     d.log_path = xstrdup(pi->log_path);
     d.run_path = xstrdup(pi->run_path);

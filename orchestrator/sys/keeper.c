@@ -287,6 +287,8 @@ void keeper_desc_set_cgroup(struct keeper_desc *d, const struct cgroup *cg)
 {
     struct strv *const lists[] = {&d->procs_keep,   &d->procs_afl, &d->kill_files,
                                   &d->events_files, &d->oom_files, &d->cgroups};
+    struct strv target = {0};
+    cleanup_free char *paths = NULL;
     size_t i;
 
     for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -295,6 +297,16 @@ void keeper_desc_set_cgroup(struct keeper_desc *d, const struct cgroup *cg)
     cgroup_procs_paths(cg, CGROUP_AFL, &d->procs_afl);
     cgroup_watch_paths(cg, &d->kill_files, &d->events_files, &d->oom_files);
     cgroup_paths(cg, &d->cgroups);
+    cgroup_procs_paths(cg, CGROUP_T, &target);
+    for (i = 0; i < target.n; i++) {
+        char *more = xasprintf("%s%s%s", i > 0 ? paths : "", i > 0 ? ":" : "", target.v[i]);
+
+        free(paths);
+        paths = more;
+    }
+    if (paths != NULL)
+        strv_env_set(&d->env, KEEPER_ENV_PROCS, paths);
+    strv_clear(&target);
 }
 
 int keeper_desc_pack(const struct keeper_desc *d)

@@ -38,9 +38,6 @@ static int segments_of(pid_t creator)
 
 static void describe(struct keeper_desc *d, const struct cgroup *cg, char **argv, const char *build)
 {
-    struct strv procs = {0};
-    char *list = xstrdup("FUZZ_TARGET_PROCS=");
-
     strv_add(&d->argv, "/usr/bin/afl-fuzz");
     strv_add(&d->argv, "-i");
     strv_add(&d->argv, argv[3]);
@@ -56,15 +53,6 @@ static void describe(struct keeper_desc *d, const struct cgroup *cg, char **argv
     strv_add(&d->env, "AFL_SKIP_CPUFREQ=1");
     strv_add(&d->env, "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1");
     strv_addf(&d->env, "AFL_PRELOAD=%s/fuzz-preload.so", build);
-    cgroup_procs_paths(cg, CGROUP_T, &procs);
-    for (size_t i = 0; i < procs.n; i++) {
-        char *more = xasprintf("%s%s%s", list, i > 0 ? ":" : "", procs.v[i]);
-
-        free(list);
-        list = more;
-    }
-    strv_take(&d->env, list);
-    strv_clear(&procs);
     keeper_desc_set_cgroup(d, cg);
     str_set(&d->cwd, argv[1]);
     d->log_path = path_join(argv[1], "log");

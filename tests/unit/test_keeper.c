@@ -781,6 +781,10 @@ int main(void)
     if (root != NULL)
         cgroup_prune(root);
     cgroup_root_free(root);
+    /* Still mounted only when the test of the full disk failed half-way. */
+    char *full = path_join(dir, "full");
+    (void)umount2(full, MNT_DETACH);
+    free(full);
     (void)path_remove_tree(dir);
     free(program);
     return failed;
