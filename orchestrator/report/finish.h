@@ -11,7 +11,7 @@
 #include "triage/queue.h"
 
 /*
- * From the end of fuzzing to the end of the run: waits until the run's artifacts are triaged (at most triage_wait_ms when
+ * From the end of fuzzing to the end of the run: waits until the run's artifacts are triaged (each step at most triage_wait_ms when
  * interrupted, else without bound), has reach, floor and seeds measured (an interrupted run: seeds only), draws the verdict of
  * the run and of each target, stores them in their rows, has a bundle made of each bucket, sets the run's row to "ended", writes
  * report/report.md and report/report.json into the run's folder, and calls done. Everything goes through the queue:
