@@ -116,9 +116,10 @@ static void gather_reach(struct plan_host *h, const struct spec_target *t,
     }
 }
 
-static int gather_target(struct plan_host *h, const struct spec_target *t,
-                         struct plan_target_facts *facts, struct err *err)
+static void gather_target(struct plan_host *h, const struct spec_target *t,
+                          struct plan_target_facts *facts)
 {
+    struct err err = {0};
     int r;
 
     gather_file(h, t->harness);
@@ -128,9 +129,12 @@ static int gather_target(struct plan_host *h, const struct spec_target *t,
     gather_file(h, t->laf);
     gather_reach(h, t, facts);
     if (t->seeds == NULL)
-        return 0;
+        return;
     r = file_tree_sha256(t->seeds, facts->seeds_sha256, &facts->n_seeds);
-    return r < 0 ? err_sys(err, r, "%s", t->seeds) : 0;
+    if (r < 0) {
+        (void)err_sys(&err, r, "%s cannot be read", t->seeds);
+        (void)snprintf(facts->seeds_error, sizeof(facts->seeds_error), "%.250s", err.msg);
+    }
 }
 
 static void gather_run(struct plan_host *h, const struct spec *spec, const char *state_dir,
@@ -154,10 +158,13 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
 {
     struct plan_host *h = xcalloc(1, sizeof(*h));
     cleanup_free char *pattern = NULL;
-    int r;
 
     h->cpus = xcalloc(CPU_MAX, sizeof(*h->cpus));
     h->n_cpus = cpu_allowed(h->cpus, CPU_MAX);
+    if (h->n_cpus < 1) {
+        plan_host_free(h);
+        return err_set(err, -EINVAL, "cannot tell which CPUs this process may use");
+    }
     h->machine = own_machine();
     h->path = xstrdup(getenv("PATH") != NULL ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
     h->home = xstrdup(getenv("HOME") != NULL ? getenv("HOME") : "/");
@@ -169,13 +176,8 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
     gather_git(h, spec->root);
     h->targets = xcalloc(spec->n_targets + 1, sizeof(*h->targets));
     h->n_targets = spec->n_targets;
-    for (size_t i = 0; i < spec->n_targets; i++) {
-        r = gather_target(h, &spec->targets[i], &h->targets[i], err);
-        if (r < 0) {
-            plan_host_free(h);
-            return r;
-        }
-    }
+    for (size_t i = 0; i < spec->n_targets; i++)
+        gather_target(h, &spec->targets[i], &h->targets[i]);
     *ret = h;
     return 0;
 }

@@ -160,16 +160,32 @@ static void instance_fill(struct plan_instance *inst, const struct plan *plan,
     inst->timeout_ms = t->timeout_ms;
 }
 
+/* Which instance carries the custom mutator: the last schedule, else the last that is neither main nor MOpt (MOpt takes none). */
+static size_t mutator_carrier(const struct variant *v, size_t n)
+{
+    size_t last = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].role != PLAN_MAIN && v[i].role != PLAN_MOPT &&
+            (v[i].role == PLAN_SCHED || v[last].role != PLAN_SCHED))
+            last = i;
+    return last;
+}
+
 /* The instances of a target; *next counts instances over the whole plan (for seeds and CPUs). */
 static void instances_fill(const struct plan *plan, struct plan_target *t,
                            const struct spec_target *st, const struct aflprobe *afl,
                            const struct plan_host *host, size_t n, size_t *next)
 {
-    struct variant_builds builds = {
-        .sanitizer = st->sanitizer != NULL, .cmplog = st->cmplog != NULL, .laf = st->laf != NULL};
+    struct variant_builds builds = {.sanitizer = st->sanitizer != NULL,
+                                    .cmplog = st->cmplog != NULL,
+                                    .laf = st->laf != NULL,
+                                    .own_mutator = strv_env(&st->env, "AFL_PYTHON_MODULE") != NULL};
     struct variant *v = xcalloc(n, sizeof(*v));
+    size_t carrier;
 
     variant_choose(afl, &builds, n, v);
+    carrier = mutator_carrier(v, n);
     t->instances = xcalloc(n, sizeof(*t->instances));
     t->n_instances = n;
     for (size_t i = 0; i < n; i++, (*next)++) {
@@ -182,8 +198,7 @@ static void instances_fill(const struct plan *plan, struct plan_target *t,
                                 .variant = &v[i],
                                 .seed = plan->seed + *next,
                                 .alone = n == 1,
-                                /* one secondary; the only instance when there is no other */
-                                .mutator = st->mutator != NULL && i == n - 1};
+                                .mutator = st->mutator != NULL && i == carrier};
 
         instance_fill(inst, plan, t, &v[i], plan->cpus[*next % (size_t)plan->cores]);
         f = plan_host_file(host, inst->binary);
@@ -273,6 +288,20 @@ static void admit_instances(const struct spec *spec, const struct spec_target *s
                     cores, cores == 1 ? "" : "s");
 }
 
+static void admit_seeds(const struct spec *spec, size_t i, const struct plan_host *host,
+                        struct spec_faults *faults)
+{
+    const struct spec_target *st = &spec->targets[i];
+    int line = spec_line(spec, st->name, "seeds");
+    char section[64];
+
+    if (i >= host->n_targets || host->targets[i].seeds_error[0] == '\0')
+        return;
+    (void)snprintf(section, sizeof(section), "target %s", st->name);
+    spec_faults_add(faults, line > 0 ? line : st->line, section, "seeds", false, "%s",
+                    host->targets[i].seeds_error);
+}
+
 static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl,
                              const struct plan_host *host, int cores)
 {
@@ -340,6 +369,7 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
     cores = cores_of(spec, host, faults);
     for (size_t i = 0; i < spec->n_targets; i++) {
         admit_instances(spec, &spec->targets[i], cores, faults);
+        admit_seeds(spec, i, host, faults);
         admit_target(spec, &spec->targets[i], afl, host, faults);
     }
     if (spec_faults_errors(faults) > errors || cores == 0)

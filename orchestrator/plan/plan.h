@@ -34,6 +34,7 @@ struct plan_file {
 struct plan_target_facts {
     char seeds_sha256[65];
     long n_seeds;
+    char seeds_error[256]; /* why they cannot be read, "" when they can */
     struct strv reach_required;
 };
 

@@ -124,6 +124,10 @@ static bool slot_fill(struct variant *v, enum slot slot, const struct aflprobe *
             strv_addf(&v->left_out, "-L 0: MOpt hangs in afl-fuzz %s", afl->version);
             return false;
         }
+        if (b->own_mutator) { /* a FATAL there. Source: AFL++ src/afl-fuzz-mutators.c */
+            strv_addf(&v->left_out, "-L 0: MOpt takes no custom mutator (AFL_PYTHON_MODULE)");
+            return false;
+        }
         v->role = PLAN_MOPT; /* never with lin or quad */
         (void)snprintf(v->name, sizeof(v->name), "mopt");
         v->schedule = value_or_note(v, afl, 'p', "fast");

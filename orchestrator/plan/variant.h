@@ -28,6 +28,7 @@ struct variant {
 /* The builds a target has beside its harness. */
 struct variant_builds {
     bool sanitizer, cmplog, laf;
+    bool own_mutator; /* every instance runs a custom mutator of the user's */
 };
 
 /* Fills v[0..n), n >= 1. */

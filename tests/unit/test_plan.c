@@ -644,6 +644,52 @@ static void a_printed_plan_can_be_read_and_pasted(void **state)
     spec_faults_clear(&f);
 }
 
+static void a_mutator_never_meets_mopt(void **state)
+{
+    struct spec_faults f = {0};
+
+    (void)state;
+    for (int n = 1; n <= 8; n++) {
+        static const char head[] = "[campaign]\ncores = %d\n[target p]\nharness = bin/afl\n"
+                                   "seeds = seeds\n%s";
+        char own[256], user[256];
+        struct plan *p, *q;
+        int carriers = 0;
+
+        (void)snprintf(own, sizeof(own), head, n, "mutator = bin/mutator.so\n");
+        (void)snprintf(user, sizeof(user), head, n, "env =\n    AFL_PYTHON_MODULE=m\n");
+        p = plan_of(own, "4.21c", &f);
+        q = plan_of(user, "4.21c", &f);
+        for (size_t i = 0; i < (size_t)n; i++) {
+            const struct plan_instance *inst = instance(p, i);
+            bool carries = strv_env(&inst->env, "AFL_CUSTOM_MUTATOR_LIBRARY") != NULL;
+
+            carriers += carries;
+            assert_false(carries && has_arg(inst, "-L", NULL));
+            assert_false(carries && inst->is_main && n > 1);
+            assert_false(has_arg(instance(q, i), "-L", NULL));
+        }
+        assert_int_equal(carriers, 1);
+        plan_free(p);
+        plan_free(q);
+    }
+    spec_faults_clear(&f);
+}
+
+static void seeds_that_cannot_be_read_are_a_fault_of_their_line(void **state)
+{
+    struct spec_faults f = {0};
+
+    (void)state;
+    (void)snprintf(facts[0].seeds_error, sizeof(facts[0].seeds_error), "seeds cannot be read");
+    assert_null(plan_of("[target p]\nharness = bin/afl\nseeds = seeds\n", "4.21c", &f));
+    facts[0].seeds_error[0] = '\0';
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.v[0].line, 3);
+    assert_string_equal(f.v[0].key, "seeds");
+    spec_faults_clear(&f);
+}
+
 static void what_json_cannot_carry_is_refused(void **state)
 {
     struct spec_faults f = {0};
@@ -680,6 +726,8 @@ int main(void)
         cmocka_unit_test(a_harness_without_a_loop_is_warned_about),
         cmocka_unit_test(a_plan_comes_back_from_json_as_it_was),
         cmocka_unit_test(a_changed_or_hostile_plan_is_refused),
+        cmocka_unit_test(a_mutator_never_meets_mopt),
+        cmocka_unit_test(seeds_that_cannot_be_read_are_a_fault_of_their_line),
         cmocka_unit_test(what_json_cannot_carry_is_refused),
         cmocka_unit_test(a_printed_plan_can_be_read_and_pasted),
     };
