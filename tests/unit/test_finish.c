@@ -33,6 +33,8 @@
 #define RUN  "01KABCDEFGHJKMNPQRSTVWXYZ0"
 #define SEED "5eed000000000000000000000000000000000000000000000000000000000000"
 
+static int run_owner; /* its address stands for the run */
+
 /* ---- The made-up queue: answers from a table, one a turn of the loop ---- */
 
 struct item {
@@ -92,7 +94,7 @@ void queue_push(struct queue *q, json_t *job, const void *owner, bool wait_core,
 
 size_t queue_pending(const struct queue *q, const void *owner)
 {
-    size_t n = owner == (const void *)RUN ? q->inputs : 0;
+    size_t n = owner == &run_owner ? q->inputs : 0;
 
     for (const struct item *it = q->items; it != NULL; it = it->next)
         n += it->owner == owner;
@@ -107,7 +109,7 @@ void queue_release(struct queue *q, const void *owner)
 
 void queue_drop(struct queue *q, const void *owner)
 {
-    if (owner == (const void *)RUN)
+    if (owner == &run_owner)
         q->inputs = 0;
     for (struct item **p = &q->items; *p != NULL;) {
         struct item *it = *p;
@@ -268,7 +270,7 @@ static json_t *finish_run(void)
     json_t *m = NULL, *kept;
     int64_t until_ms = clock_now_ms() + 5000;
 
-    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, RUN, &w.plan, &w.facts,
+    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan, &w.facts,
                                   w.interrupted, "stopped by a user", w.wait_ms, on_done, NULL, &f,
                                   &err),
                      0);
@@ -494,8 +496,8 @@ static void a_run_that_goes_on_waits_for_its_triage(void **ctx)
     (void)ctx;
     w.q.inputs = 1;
     put_rows();
-    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, RUN, &w.plan, &w.facts, false, NULL,
-                                  0, on_done, NULL, &f, NULL),
+    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan, &w.facts, false,
+                                  NULL, 0, on_done, NULL, &f, NULL),
                      0);
     for (int i = 0; i < 5; i++)
         assert_true(sd_event_run(w.loop, 10000) >= 0);
@@ -516,8 +518,8 @@ static void one_that_is_freed_half_way_calls_nobody(void **ctx)
     (void)ctx;
     w.q.stalled = true;
     put_rows();
-    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, RUN, &w.plan, &w.facts, false, NULL,
-                                  0, on_done, NULL, &f, NULL),
+    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan, &w.facts, false,
+                                  NULL, 0, on_done, NULL, &f, NULL),
                      0);
     assert_true(sd_event_run(w.loop, 10000) >= 0);
     assert_string_equal(w.q.pushed, "seeds floor reach ");
@@ -539,8 +541,8 @@ static void the_one_who_is_told_may_free_it(void **ctx)
 {
     (void)ctx;
     put_rows();
-    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, RUN, &w.plan, &w.facts, false, NULL,
-                                  0, free_in_done, NULL, &freed, NULL),
+    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan, &w.facts, false,
+                                  NULL, 0, free_in_done, NULL, &freed, NULL),
                      0);
     for (int i = 0; i < 20 && !w.done; i++)
         assert_true(sd_event_run(w.loop, 10000) >= 0);
