@@ -2,7 +2,7 @@
 /*
  * keeper_afl DIR HARNESS SEEDS stop|kill: one real afl-fuzz under the real fuzz-keeper, in its own
  * cgroups, without a daemon. Ends it after a second of fuzzing, by a SIGTERM to the keeper or a
- * SIGKILL to afl-fuzz, and prints what was seen as key=value lines for the script to judge.
+ * SIGKILL to afl-fuzz ($BACKEND forces a cgroup back-end), and prints what was seen as key=value lines for the script to judge.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     build = getenv("BUILD");
     if (cgroup_prefix(argv[1], prefix, sizeof(prefix)) < 0)
         return 1;
-    root = cgroup_root_open("/sys/fs/cgroup", prefix, NULL);
+    root = cgroup_root_open("/sys/fs/cgroup", prefix, getenv("BACKEND"));
     printf("backend=%s prefix=%s\n", cgroup_root_name(root), prefix);
     if (cgroup_create(root, "e2e/chunk.main", &lim, &cg, &err) < 0) {
         printf("error=%s\n", err.msg);

@@ -438,6 +438,12 @@ static void core_is_owned_by_one_at_a_time(void **state)
     assert_int_equal(c, pretend[0]);
     (void)close(fa);
     (void)close(fb);
+    for (i = 0; i < 2; i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "/run/lock/fuzzd-cpu%d", pretend[i]);
+        (void)unlink(path);
+    }
 }
 
 int main(void)
