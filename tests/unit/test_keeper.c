@@ -508,9 +508,11 @@ static void place_of_the_program_is_as_planned(void **state)
     size_t size = 0;
 
     (void)state;
+    /* sed: signals 32 and 33 are glibc's own, and ignored in what make starts. */
     trial_make(&t,
                "pwd; grep Cpus_allowed_list /proc/self/status; ulimit -c; ulimit -f; echo \"$X\"; "
-               "grep -E '^Sig(Blk|Ign)' /proc/self/status; readlink /proc/self/fd/0; "
+               "grep -E '^Sig(Blk|Ign)' /proc/self/status | sed 's/180000000$/000000000/'; "
+               "readlink /proc/self/fd/0; "
                "[ -z \"$HOME\" ] && echo no home; sed 's/.*://' /proc/self/cgroup | grep fuzzd- | "
                "sort -u",
                root != NULL);
