@@ -149,8 +149,6 @@ static struct campaign *campaign_new(struct farm *farm, struct plan *plan)
     c->farm = farm;
     c->plan = plan;
     c->lock_fd = -1;
-    c->started_at_ms = clock_wall_ms();
-    c->started_ms = clock_now_ms();
     c->targets = xcalloc(plan->n_targets + 1, sizeof(*c->targets));
     for (size_t i = 0; i < plan->n_targets; i++)
         c->targets[i] = target_new(farm, plan, &plan->targets[i], &target_callbacks, c);
@@ -158,26 +156,41 @@ static struct campaign *campaign_new(struct farm *farm, struct plan *plan)
     return c;
 }
 
-int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
-                   struct campaign **ret, struct err *err)
+int campaign_prepare(struct farm *farm, struct plan *plan, int64_t started_at_ms,
+                     struct campaign **ret, struct err *err)
 {
     struct campaign *c = campaign_new(farm, plan);
     int r;
 
+    c->started_at_ms = started_at_ms;
     if (plan->n_targets == 0)
         r = err_set(err, -EINVAL, "the plan has no target");
     else
         r = campaign_take_locks(c, err);
-    if (r == 0)
-        r = campaign_make_run_dir(c, spec_text, err);
     if (r == 0)
         r = add_sources(c, err);
     if (r < 0) {
         campaign_close(c);
         return r;
     }
+    *ret = c;
+    return 0;
+}
+
+int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
+                   struct campaign **ret, struct err *err)
+{
+    struct campaign *c;
+    int r = campaign_prepare(farm, plan, clock_wall_ms(), &c, err);
+
+    if (r < 0)
+        return r;
+    r = campaign_make_run_dir(c, spec_text, err);
+    if (r < 0) {
+        campaign_close(c);
+        return r;
+    }
     log_info("campaign %s: run %s started", plan->campaign, plan->run_id);
-    ask_pump(c);
     *ret = c;
     return 0;
 }
@@ -191,6 +204,7 @@ void campaign_stop(struct campaign *c, const char *why)
     log_info("campaign %s: stopping: %s", c->plan->campaign, why);
     for (size_t i = 0; i < c->plan->n_targets; i++)
         target_end(c->targets[i], "stopped");
+    c->saved_ms = 0; /* whoever goes on with this run goes on with its stop */
     ask_pump(c);
 }
 

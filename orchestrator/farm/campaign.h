@@ -8,6 +8,7 @@
 
 #include "farm/farm.h"
 #include "farm/target.h"
+#include "store/runs.h"
 
 /*
  * One run of a plan: locks, folders, rows, the order of its targets, its end. Its targets start in file order as its cores free
@@ -20,8 +21,8 @@ struct campaign {
     int lock_fd;
     struct target **targets;
     sd_event_source *tick, *pump;
-    int64_t started_at_ms, started_ms; /* Unix, monotonic */
-    int64_t saved_ms;                  /* monotonic, of the rows written last */
+    int64_t started_at_ms; /* Unix */
+    int64_t saved_ms;      /* monotonic, of the rows written last */
     bool told_started, told_ended;
     bool interrupted;
     char why[256]; /* of the interruption */
@@ -34,6 +35,12 @@ struct campaign {
  */
 int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
                    struct campaign **ret, struct err *err);
+/*
+ * Goes on with an unfinished run of state.db by its plan.json and the records of its keepers, budgets included. 0; -EBUSY as above; -errno when its plan
+ * cannot be read any more.
+ */
+int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign **ret,
+                   struct err *err);
 /* Ends all targets, as "stopped" and the run as interrupted. No-op once it has ended. */
 void campaign_stop(struct campaign *c, const char *why);
 /* A finding was reproduced: the end of the campaign where the spec says so. */
@@ -61,6 +68,9 @@ void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started
 json_t *campaign_status_json(const struct campaign *c);
 
 /* ---- Within farm/ ---- */
+/* Locked and on the loop, with nothing started. Takes ownership of plan, even on error. */
+int campaign_prepare(struct farm *farm, struct plan *plan, int64_t started_at_ms,
+                     struct campaign **ret, struct err *err);
 struct campaign *campaign_of(const struct instance *in);
 void campaign_count_artifact(struct campaign *c, struct instance *in,
                              const struct artifact_seen *seen);

@@ -339,6 +339,11 @@ static void arm(struct instance *in, int64_t after_ms)
         log_error("%s: cannot set a timer: %s", in->spec->full_id, strerror(-r));
 }
 
+void instance_look_soon(struct instance *in)
+{
+    arm(in, LOOK_MS);
+}
+
 /* ---- News: the keeper's end ---------------------------------------------------------- */
 
 void instance_keeper_gone(struct instance *in)
@@ -380,7 +385,7 @@ static void end_words(struct instance *in, int loaded, const struct keeper_exit 
         (void)snprintf(out, size, "cannot run %s: %s", in->spec->argv.v[0], strerror(ex->code));
         return;
     case KEEPER_SETUP_FAILED:
-        (void)snprintf(out, size, "fuzz-keeper: %.150s: %s", ex->what, strerror(ex->code));
+        (void)snprintf(out, size, "fuzz-keeper: %.200s", ex->what);
         return;
     case KEEPER_SIGNALLED:
         (void)snprintf(out, size, "afl-fuzz was killed by signal %d (SIG%s)", ex->code,

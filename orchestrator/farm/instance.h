@@ -88,6 +88,9 @@ void instance_take_stats(struct instance *in, const struct stats *st);
 /* Once a second while it runs: reads fuzzer_stats when it changed, judges health, sees to the watches. */
 void instance_tick(struct instance *in, int64_t now_ms);
 
+/* Looks at a starting one, or one that was taken over, in a moment and from then on. */
+void instance_look_soon(struct instance *in);
+
 /* It has a keeper, or will have one again. */
 bool instance_active(const struct instance *in);
 int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);

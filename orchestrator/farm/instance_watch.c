@@ -118,6 +118,8 @@ static void read_stats_file(struct instance *in)
         stats_parse(text, size, &st) < 0 || st.fuzzer_pid != in->afl.pid)
         return;
     in->stats_mtime_ms = mtime_ms;
+    if (st.run_time_s == 0) /* a rate over a few milliseconds says nothing */
+        st.execs_per_sec = 0;
     /* Datagrams are a second old; where there are any, the file adds only what they lack. */
     if (in->stats.have_statsd && now_ms - mtime_ms > 2000) {
         struct stats old = in->stats;

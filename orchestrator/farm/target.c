@@ -183,7 +183,7 @@ int target_cores(const struct target *t)
     int n = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++)
-        n += t->instances[i]->cpu_fd >= 0;
+        n += t->instances[i]->cpu_fd >= 0 || instance_active(t->instances[i]);
     return n;
 }
 

@@ -45,6 +45,7 @@ struct target {
     int64_t edges_seen, last_edge_at_ms; /* sum of its instances' best; Unix ms of the last rise */
     int64_t crashes, hangs;              /* distinct contents by folder, before triage */
     bool half_quiet_at_end;
+    int64_t saved_at_ms; /* Unix ms of the row it was restored from, 0 none */
 };
 
 /* plan parts are borrowed. */
@@ -61,7 +62,7 @@ void target_end(struct target *t, const char *reason);
 void target_tick(struct target *t, int64_t now_ms);
 
 bool target_active(const struct target *t); /* RUNNING or ENDING */
-int target_cores(const struct target *t);   /* held now */
+int target_cores(const struct target *t);   /* held now, by us or by a keeper */
 int target_given_up(const struct target *t);
 /* No favoured entry is pending and no edge came in the last half of its time. */
 bool target_saturated(const struct target *t);

@@ -12,14 +12,26 @@
 
 static json_t *instance_extra(const struct instance *in, int64_t now_ms)
 {
-    return json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I, s:s}", "name", in->spec->name,
-        "role", plan_role_name(in->spec->role), "state", instance_state_name(in->state), "restarts",
-        in->restarts, "execs_done", (json_int_t)in->execs_total, "execs_per_sec",
-        in->stats.execs_per_sec, "edges_found", (json_int_t)in->edges_max, "corpus_count",
-        (json_int_t)in->stats.corpus_count, "fuzz_ms", (json_int_t)instance_fuzz_ms(in, now_ms),
-        "oom_kills", (json_int_t)in->oom_kills, "stability", in->stats.stability_pct, "cycles_done",
-        (json_int_t)in->stats.cycles_done, "reason", in->reason);
+    const struct stats *st = &in->stats;
+    json_t *j = json_object();
+
+    json_object_set_new(j, "name", json_string(in->spec->name));
+    json_object_set_new(j, "role", json_string(plan_role_name(in->spec->role)));
+    json_object_set_new(j, "state", json_string(instance_state_name(in->state)));
+    json_object_set_new(j, "reason", json_string(in->reason));
+    json_object_set_new(j, "restarts", json_integer(in->restarts));
+    json_object_set_new(j, "oom_kills", json_integer(in->oom_kills));
+    json_object_set_new(j, "fuzz_ms", json_integer(instance_fuzz_ms(in, now_ms)));
+    json_object_set_new(j, "execs_done", json_integer(in->execs_total));
+    json_object_set_new(j, "execs_base", json_integer(in->execs_base));
+    json_object_set_new(j, "execs_per_sec", json_real(st->execs_per_sec));
+    json_object_set_new(j, "edges_found", json_integer(in->edges_max));
+    json_object_set_new(j, "total_edges", json_integer(st->total_edges));
+    json_object_set_new(j, "corpus_count", json_integer(st->corpus_count));
+    json_object_set_new(j, "pending_favs", json_integer(st->pending_favs));
+    json_object_set_new(j, "cycles_done", json_integer(st->cycles_done));
+    json_object_set_new(j, "stability", json_real(st->stability_pct));
+    return j;
 }
 
 void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *ret)
@@ -63,6 +75,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         r.execs_per_sec = (double)r.execs_done * 1000.0 / (double)r.fuzz_ms;
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
+    (void)json_object_set_new(extra, "half_quiet", json_boolean(t->half_quiet_at_end));
     (void)json_object_set_new(extra, "last_edge_ms", json_integer(t->budget.last_edge_ms));
     r.extra = json_dumps(extra, JSON_COMPACT);
     json_decref(extra);
