@@ -89,7 +89,9 @@ PROGRAM_MAP := fuzzd:fuzzd fuzzctl:fuzzctl fuzz-keeper:keeper fuzz-triage:triage
 have_main    = $(wildcard orchestrator/$(lastword $(subst :, ,$(1))).c)
 PRESENT     := $(foreach p,$(PROGRAM_MAP),$(if $(call have_main,$(p)),$(p)))
 PROGRAMS    := $(foreach p,$(PRESENT),$(BUILD)/$(firstword $(subst :, ,$(p))))
-MAIN_OBJ    := $(foreach p,$(PRESENT),$(BUILD)/obj/orchestrator/$(lastword $(subst :, ,$(p))).o)
+# A main may have parts of its own beside it: fuzzd.c and fuzzd_*.c.
+main_src     = $(sort $(wildcard orchestrator/$(1).c orchestrator/$(1)_*.c))
+MAIN_OBJ    := $(foreach p,$(PRESENT),$(patsubst %.c,$(BUILD)/obj/%.o,$(call main_src,$(lastword $(subst :, ,$(p))))))
 PRELOAD     := $(if $(wildcard orchestrator/preload.c),$(BUILD)/fuzz-preload.so)
 
 # tests/unit/test_*.c are programs; the other files there are linked into each of them.
@@ -137,7 +139,7 @@ $(LIB): $(LIB_OBJ) $(BUILD)/.stamp-lib
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(LIB_OBJ)
 
 define program_rule
-$(BUILD)/$(1): $(BUILD)/obj/orchestrator/$(2).o $(LIB)
+$(BUILD)/$(1): $(patsubst %.c,$(BUILD)/obj/%.o,$(call main_src,$(2))) $(LIB)
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) -pie $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(ALL_LDLIBS)
 endef
@@ -277,7 +279,7 @@ h_cc.libfuzzer = $(HARNESS_CLANG)
 h_flags.afl := -O2
 h_flags.cmplog := -O2
 h_flags.asan := -O1 $(h_ubsan)
-h_flags.replay := -O1 -fPIE $(san_flags)
+h_flags.replay := -O1
 h_flags.libfuzzer := -O1 -DFZ_LIBFUZZER -fsanitize=fuzzer,address $(h_ubsan)
 h_main.afl  := main_afl
 h_main.cmplog := main_afl
@@ -321,11 +323,6 @@ endef
 $(foreach v,$(H_VARIANTS),$(eval $(call harness_compile,$(v),harnesses/$(v),)))
 $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 	$(eval $(call harness_link,$(v),$(BUILD)/harnesses/$(t)/$(v),$(call h_sdk,$(v)) $(call h_obj,$(v),$(t))))))
-
-# Units of the kit link the objects of the replay build.
-h_units     := $(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS))
-$(BUILD)/obj/tests/unit/test_harness_%.o: ALL_CPPFLAGS += -Iharnesses -Iharnesses/targets/chunk_frame
-$(h_units): $(filter-out %/main_replay.o,$(call h_sdk,replay)) $(call h_obj,replay,chunk_frame)
 
 # Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
 PLANT       ?=

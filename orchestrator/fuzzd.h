@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FUZZD_H
+#define FUZZD_H
+
+#include <bsd/sys/queue.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "ctl/server.h"
+#include "farm/campaign.h"
+#include "farm/farm.h"
+#include "oracle/verdict.h"
+#include "report/finish.h"
+#include "store/db.h"
+#include "sys/cgroup.h"
+#include "triage/queue.h"
+
+/*
+ * The daemon's own parts, shared by fuzzd.c and the fuzzd_*.c beside it: the one place where farm, triage, report and ctl
+ * meet.
+ */
+struct daemon {
+    sd_event *loop;
+    char *state_dir;
+    int lock_fd;
+    struct db *db;
+    struct cgroup_root *cgroups;
+    struct cgroup *triage_cg; /* NULL: none */
+    struct farm *farm;
+    struct queue *queue;
+    struct server *server;
+    sd_event_source *idle, *reaper;
+    TAILQ_HEAD(runs, run) runs;
+    TAILQ_HEAD(waiters, waiter) waiters;
+    int64_t started_at_ms;
+    bool foreground, terminating;
+};
+
+/* A campaign and what follows it. */
+struct run {
+    TAILQ_ENTRY(run) link;
+    struct daemon *d;
+    struct campaign *campaign;
+    struct finish *finish;
+    TAILQ_HEAD(inputs, input) inputs; /* jobs handed to the queue */
+    uint64_t start_ticket;            /* 0: answered */
+    bool over;                        /* the verdict is drawn */
+    enum verdict verdict;
+};
+
+/* fuzzd_detach.c: leaves the starter's process group, session, terminal and cgroup. */
+struct detach {
+    int status_fd; /* to the launching process; -1 in the foreground */
+    int ready_fd;  /* of the client; -1 none */
+};
+/*
+ * Forks the daemon off. Returns in the daemon only; the launching process waits for detach_ready (exits 0) or the daemon's end (exits with its code).
+ * 0 or -errno, in which case nothing was forked.
+ */
+int detach_daemon(struct detach *dt);
+/* Tells that the socket answers, and lets go of the starter's streams. */
+void detach_ready(struct detach *dt);
+
+/* fuzzd_triage.c: from artifact to verdict. */
+extern const struct farm_events triage_events;
+struct run *run_new(struct daemon *d, struct campaign *c);
+void run_free(struct run *run);
+/* Pushes what was found before and has no result yet (a run that was taken over). */
+void run_push_untriaged(struct run *run);
+/* Ends runs whose verdict is drawn; asked for by daemon_reap. */
+void daemon_reap(struct daemon *d);
+int triage_init(struct daemon *d, struct err *err);
+void triage_fini(struct daemon *d);
+
+/* fuzzd_adopt.c: goes on with what the fuzzd before left unfinished. */
+void daemon_adopt(struct daemon *d);
+
+/* fuzzd_serve.c: requests of clients. */
+int serve_init(struct daemon *d, struct err *err);
+void serve_fini(struct daemon *d);
+void serve_started(struct run *run); /* answers the start */
+void serve_over(struct run *run);    /* answers stops and waits */
+
+#endif

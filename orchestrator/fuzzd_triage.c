@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an artifact in the store to the verdict of its run.
+ *
+ * Each new content becomes one job; its answer becomes one row before anybody is told. A job that fails leaves
+ * its input without a result, which blocks the verdict "clean" and is tried again by the next daemon.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "fuzzd.h"
+#include "store/artifact.h"
+#include "store/results.h"
+#include "triage/job.h"
+
+#define TRIAGE_RUNS        3
+#define TRIAGE_MEMORY      (4LL << 30)
+#define TRIAGE_PIDS        256
+#define TRIAGE_WEIGHT_PCT  10
+#define TRIAGE_WAIT_MS     30000 /* of a run that was stopped */
+#define TRIAGE_WAIT_END_MS 5000  /* when fuzzd itself was told to end */
+
+struct input {
+    TAILQ_ENTRY(input) link;
+    struct run *run;
+    const struct plan_target *target; /* of the campaign's plan */
+    char sha256[65];
+};
+
+static void input_free(struct input *in)
+{
+    TAILQ_REMOVE(&in->run->inputs, in, link);
+    free(in);
+}
+
+/* What ends a campaign with stop_on = first: something that reproduced. */
+static bool is_finding(const struct result_row *r)
+{
+    return r->reproduced > 0 && r->bucket != NULL && strcmp(r->class_, "unreproduced") != 0;
+}
+
+static void on_result(void *ctx, const json_t *answer)
+{
+    struct input *in = ctx;
+    struct run *run = in->run;
+    const struct plan *plan = campaign_plan(run->campaign);
+    struct result_row row = {0};
+    struct err err = {0};
+    bool finding = false;
+    int r;
+
+    r = job_result_parse(answer, plan->run_id, in->target->name, in->sha256, &row, &err);
+    if (r == 0)
+        r = results_put(run->d->db, &row, &err);
+    if (r < 0) {
+        log_warn("%s/%s: input %.12s has no result: %s", plan->campaign, in->target->name,
+                 in->sha256, err.msg);
+    } else {
+        finding = is_finding(&row);
+        log_info("%s/%s: input %.12s: %s, %d of %d", plan->campaign, in->target->name, in->sha256,
+                 row.class_, row.reproduced, row.runs);
+    }
+    result_row_clear(&row);
+    input_free(in);
+    if (finding)
+        campaign_finding(run->campaign);
+    if (run->finish != NULL)
+        finish_poke(run->finish);
+}
+
+static void push_input(struct run *run, const struct plan_target *t, const char *sha256, bool hang,
+                       const char *name)
+{
+    struct daemon *d = run->d;
+    cleanup_free char *blob = artifact_blob_path(d->state_dir, sha256);
+    struct input *in = xcalloc(1, sizeof(*in));
+    json_t *job;
+
+    in->run = run;
+    in->target = t;
+    memcpy(in->sha256, sha256, sizeof(in->sha256) - 1);
+    TAILQ_INSERT_TAIL(&run->inputs, in, link);
+    job = job_input_make(campaign_plan(run->campaign), t, blob, sha256, hang ? "hang" : "crash",
+                         name, TRIAGE_RUNS);
+    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+    queue_push(d->queue, job, run, hang, on_result, in);
+}
+
+void run_push_untriaged(struct run *run)
+{
+    const struct plan *plan = campaign_plan(run->campaign);
+    struct artifact_row *rows = NULL;
+    struct err err = {0};
+    size_t n = 0;
+
+    if (artifact_untriaged(run->d->db, plan->run_id, &rows, &n, &err) < 0) {
+        log_warn("%s: cannot list inputs without a result: %s", plan->campaign, err.msg);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct plan_target *t = plan_target_find(plan, rows[i].target);
+        const char *slash = rows[i].file != NULL ? strrchr(rows[i].file, '/') : NULL;
+
+        if (t != NULL)
+            push_input(run, t, rows[i].sha256, strcmp(rows[i].kind, "hang") == 0,
+                       slash != NULL ? slash + 1 : "");
+    }
+    artifact_rows_free(rows, n);
+}
+
+static struct run *run_of(struct daemon *d, const struct campaign *c)
+{
+    struct run *run;
+
+    TAILQ_FOREACH (run, &d->runs, link)
+        if (run->campaign == c)
+            return run;
+    return NULL;
+}
+
+static void on_artifact(void *ctx, struct campaign *c, const struct plan_target *t,
+                        const struct artifact_seen *seen)
+{
+    struct run *run = run_of(ctx, c);
+
+    log_info("%s/%s: %s %s", campaign_plan(c)->campaign, t->name,
+             seen->kind == ARTIFACT_HANG ? "hang" : "crash", seen->name);
+    if (run != NULL && seen->new_content)
+        push_input(run, t, seen->sha256, seen->kind == ARTIFACT_HANG, seen->name);
+}
+
+static void on_started(void *ctx, struct campaign *c)
+{
+    struct daemon *d = ctx;
+    struct run *run = run_of(d, c);
+
+    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+    if (run != NULL)
+        serve_started(run);
+}
+
+static void on_target_ended(void *ctx, struct campaign *c, const struct plan_target *t)
+{
+    struct daemon *d = ctx;
+
+    (void)c;
+    (void)t;
+    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+}
+
+/* In a turn of its own: the finish that told it is on the stack here. */
+static void on_verdict(void *ctx, enum verdict verdict)
+{
+    struct run *run = ctx;
+
+    run->verdict = verdict;
+    run->over = true;
+    (void)sd_event_source_set_enabled(run->d->reaper, SD_EVENT_ONESHOT);
+}
+
+static void on_fuzzing_ended(void *ctx, struct campaign *c)
+{
+    struct daemon *d = ctx;
+    struct run *run = run_of(d, c);
+    const struct plan *plan = campaign_plan(c);
+    struct finish_facts *facts;
+    struct err err = {0};
+    int r;
+
+    if (run == NULL)
+        return;
+    queue_release(d->queue, run);
+    facts = xcalloc(plan->n_targets, sizeof(*facts));
+    for (size_t i = 0; i < plan->n_targets; i++)
+        campaign_target_facts(c, i, &facts[i].started, &facts[i].start_failure,
+                              &facts[i].instances_given_up, &facts[i].saturated);
+    r = finish_start(d->loop, d->db, d->state_dir, d->queue, run, plan, facts,
+                     campaign_interrupted(c) != NULL, campaign_interrupted(c),
+                     d->terminating ? TRIAGE_WAIT_END_MS : TRIAGE_WAIT_MS, on_verdict, run,
+                     &run->finish, &err);
+    free(facts);
+    if (r < 0) {
+        log_error("campaign %s: cannot draw the verdict: %s", plan->campaign, err.msg);
+        on_verdict(run, VERDICT_NONE);
+    }
+}
+
+const struct farm_events triage_events = {
+    .artifact = on_artifact,
+    .started = on_started,
+    .target_ended = on_target_ended,
+    .fuzzing_ended = on_fuzzing_ended,
+};
+
+struct run *run_new(struct daemon *d, struct campaign *c)
+{
+    struct run *run = xcalloc(1, sizeof(*run));
+
+    run->d = d;
+    run->campaign = c;
+    TAILQ_INIT(&run->inputs);
+    TAILQ_INSERT_TAIL(&d->runs, run, link);
+    return run;
+}
+
+void run_free(struct run *run)
+{
+    if (run == NULL)
+        return;
+    TAILQ_REMOVE(&run->d->runs, run, link);
+    finish_free(run->finish);
+    queue_drop(run->d->queue, run);
+    while (!TAILQ_EMPTY(&run->inputs))
+        input_free(TAILQ_FIRST(&run->inputs));
+    campaign_close(run->campaign);
+    free(run);
+}
+
+void daemon_reap(struct daemon *d)
+{
+    struct run *run, *next;
+
+    TAILQ_FOREACH_SAFE (run, &d->runs, link, next) {
+        if (!run->over)
+            continue;
+        log_info("campaign %s: %s", campaign_plan(run->campaign)->campaign,
+                 verdict_name(run->verdict) != NULL ? verdict_name(run->verdict) : "no verdict");
+        serve_started(run);
+        serve_over(run);
+        run_free(run);
+    }
+    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+}
+
+int triage_init(struct daemon *d, struct err *err)
+{
+    const struct cgroup_limits lim = {
+        .memory_bytes = TRIAGE_MEMORY, .pids = TRIAGE_PIDS, .cpu_weight_pct = TRIAGE_WEIGHT_PCT};
+    cleanup_free char *program = path_find_program("fuzz-triage");
+    struct err why = {0};
+
+    if (program == NULL)
+        return err_set(err, -ENOENT, "fuzz-triage is neither beside fuzzd nor installed");
+    if (cgroup_create(d->cgroups, "ctl-triage/jobs", &lim, &d->triage_cg, &why) < 0)
+        log_warn("no cgroup for fuzz-triage: %s, going on without", why.msg);
+    return queue_new(d->loop, program, d->triage_cg, &d->queue, err);
+}
+
+void triage_fini(struct daemon *d)
+{
+    queue_free(d->queue);
+    d->queue = NULL;
+    if (d->triage_cg != NULL)
+        (void)cgroup_destroy(d->triage_cg, 1000);
+    cgroup_free(d->triage_cg);
+    d->triage_cg = NULL;
+}
