@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "bundle/bundle.h"
 #include "triage/job.h"
 
 static void usage(FILE *out)
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
         json_decref(job);
         return 2;
     }
+    job_set_bundle_fn(bundle_make);
     r = answer_write(job_run(job));
     json_decref(job);
     if (r < 0)

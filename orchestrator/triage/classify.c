@@ -84,6 +84,7 @@ static bool by_kit(const struct replay_run *run, const char *target, struct verd
     strlcpy(v->kind, inv, sizeof(v->kind));
     snprintf(v->signature, sizeof(v->signature), "%s %s %s", class_, line_target, inv);
     strlcpy(v->why, "harness: id of the check that failed", sizeof(v->why));
+    snprintf(v->marker, sizeof(v->marker), " inv=%s ", inv);
     v->severity = kit_severity(class_);
     v->evidence = EVIDENCE_KIT;
     return true;
@@ -141,6 +142,7 @@ static bool by_sanitizer(const struct replay_run *run, const char *target, const
     }
     snprintf(v->kind, sizeof(v->kind), "%s%s%s", r->kind, r->access[0] != '\0' ? " " : "",
              r->access);
+    strlcpy(v->marker, r->marker, sizeof(v->marker));
     v->evidence = EVIDENCE_SANITIZER;
     if (r->oom) {
         strlcpy(v->class_, "oom", sizeof(v->class_));
@@ -163,8 +165,9 @@ static bool by_sanitizer(const struct replay_run *run, const char *target, const
 }
 
 static void set_libc(struct verdict_of_run *v, const char *kind, int severity, const char *sig,
-                     const char *why)
+                     const char *why, const char *marker)
 {
+    strlcpy(v->marker, marker, sizeof(v->marker));
     strlcpy(v->class_, "crash", sizeof(v->class_));
     strlcpy(v->kind, kind, sizeof(v->kind));
     strlcpy(v->signature, sig, sizeof(v->signature));
@@ -177,7 +180,7 @@ static void set_libc(struct verdict_of_run *v, const char *kind, int severity, c
 static bool assertion(const struct text_line *l, struct verdict_of_run *v)
 {
     const char *mark = text_find(l, ": Assertion `"), *p, *q, *end;
-    char func[128] = "", name[128], expr[256], sig[512];
+    char func[128] = "", name[128], expr[256], sig[512], marker[192];
 
     if (mark == NULL)
         return false;
@@ -190,11 +193,12 @@ static bool assertion(const struct text_line *l, struct verdict_of_run *v)
     if (end == NULL)
         end = l->s + l->n;
     text_copy(expr, sizeof(expr), q, (size_t)(end - q));
+    snprintf(marker, sizeof(marker), "Assertion `%.160s", expr);
     /* C++ prints a whole declaration: keep the name. */
     signature_function(name, sizeof(name), func);
     p = strrchr(name, ' ');
     snprintf(sig, sizeof(sig), "assertion in %s: %s", p != NULL ? p + 1 : name, expr);
-    set_libc(v, "assertion", 3, sig, "assert(): function and expression, without the line");
+    set_libc(v, "assertion", 3, sig, "assert(): function and expression, without the line", marker);
     return true;
 }
 
@@ -219,7 +223,7 @@ static bool panic(const struct text_line *l, const char *next, struct verdict_of
     }
     text_no_numbers(text, sizeof(text), p, (size_t)(end - p));
     snprintf(sig, sizeof(sig), "panic: %s", text);
-    set_libc(v, "panic", 3, sig, "panic: message, numbers left out");
+    set_libc(v, "panic", 3, sig, "panic: message, numbers left out", "panicked at ");
     return true;
 }
 
@@ -269,7 +273,7 @@ static bool glibc_line(const struct text_line *l, struct verdict_of_run *v)
             continue;
         text_no_numbers(text, sizeof(text), p, (size_t)(l->s + l->n - p));
         snprintf(sig, sizeof(sig), "%s: %s", words[i].kind, text);
-        set_libc(v, words[i].kind, words[i].severity, sig, "glibc: its message");
+        set_libc(v, words[i].kind, words[i].severity, sig, "glibc: its message", words[i].text);
         return true;
     }
     return false;

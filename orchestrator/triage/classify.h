@@ -24,6 +24,7 @@ struct verdict_of_run {
     char kind[96];       /* "C3", "heap-buffer-overflow READ", "SIGSEGV" */
     char signature[512]; /* "" when none; what equal bugs share, stable over builds */
     char why[256];       /* which rule made it */
+    char marker[192];    /* words on stderr by which this failure is told; "" none */
     int severity;        /* 1..5, 0 none */
     enum evidence evidence;
 };

@@ -25,8 +25,9 @@
  *   {"class","kind","program","runs":[{"program","status","class","kind","ms","cpu_ms","starved"}],
  *    "programs":[{"role","path","sha256","build_id"}],
  *    "replay":{"program","path","args":[...,"@@",...],"stdin":bool,"env":["A=b"],"command":"A=b /path --one /blob",
- *              "kit","sanitizer","timeout_ms","memory_bytes"},
- *    "expect":{"class","kind","signal":n}}
+ *              "kit","sanitizer","timeout_ms","memory_bytes","address_space_limit"},
+ *    "expect":{"class","kind","signal":n,"evidence","marker"}}
+ * marker is the text on stderr that tells this failure, "" when only the signal does.
  * class in it is what the runs showed ("crash"), where the row's class may be "flaky".
  */
 #define JOB_RUNS         3         /* default number of runs of each program */

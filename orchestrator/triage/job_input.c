@@ -16,6 +16,7 @@
 #include <bsd/string.h>
 
 #include "base/cleanup.h"
+#include "base/shell.h"
 #include "plan/elfprobe.h"
 #include "triage/classify.h"
 #include "triage/job.h"
@@ -198,24 +199,6 @@ static struct program *program_best(struct input_job *job)
     return best;
 }
 
-/* A word of a POSIX shell that stands for s. */
-static void shell_quote(FILE *out, const char *s)
-{
-    if (s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                    "_-./=:,+@%")] == '\0') {
-        fputs(s, out);
-        return;
-    }
-    putc('\'', out);
-    for (; *s != '\0'; s++) {
-        if (*s == '\'')
-            fputs("'\\''", out);
-        else
-            putc(*s, out);
-    }
-    putc('\'', out);
-}
-
 /* The replay as one line for a shell. Caller frees. */
 static char *command_line(const struct program *p, const char *blob)
 {
@@ -261,11 +244,13 @@ static json_t *replay_json(struct program *p, const char *blob)
     replay_command(&p->prog, "@@", &argv, &env);
     for (size_t i = 1; i < argv.n; i++)
         strv_add(&args, argv.v[i]);
-    j = json_pack("{s:s, s:s, s:o, s:b, s:o, s:s, s:b, s:b, s:I, s:I}", "program", p->role, "path",
-                  p->prog.path, "args", json_strv(&args), "stdin", (int)replay_uses_stdin(&p->prog),
-                  "env", json_strv(&env), "command", command, "kit", (int)p->prog.kit, "sanitizer",
-                  (int)(p->slow || p->prog.ubsan), "timeout_ms", (json_int_t)p->prog.timeout_ms,
-                  "memory_bytes", (json_int_t)p->prog.memory_bytes);
+    j = json_pack("{s:s, s:s, s:o, s:b, s:o, s:s, s:b, s:b, s:I, s:I, s:b}", "program", p->role,
+                  "path", p->prog.path, "args", json_strv(&args), "stdin",
+                  (int)replay_uses_stdin(&p->prog), "env", json_strv(&env), "command", command,
+                  "kit", (int)p->prog.kit, "sanitizer", (int)(p->slow || p->prog.ubsan),
+                  "timeout_ms", (json_int_t)p->prog.timeout_ms, "memory_bytes",
+                  (json_int_t)p->prog.memory_bytes, "address_space_limit",
+                  (int)(!p->slow && p->prog.memory_bytes > 0));
     strv_clear(&argv);
     strv_clear(&env);
     strv_clear(&args);
@@ -324,10 +309,11 @@ static json_t *answer_make(struct input_job *job)
             programs, json_pack("{s:s, s:s, s:s, s:s}", "role", job->programs[i].role, "path",
                                 job->programs[i].prog.path, "sha256", job->programs[i].sha256,
                                 "build_id", job->programs[i].build_id));
-    detail = json_pack("{s:s, s:s, s:s, s:O, s:o, s:o, s:{s:s, s:s, s:i, s:s}}", "class",
+    detail = json_pack("{s:s, s:s, s:s, s:O, s:o, s:o, s:{s:s, s:s, s:i, s:s, s:s}}", "class",
                        seen_class, "kind", v.kind, "program", p->role, "runs", job->log, "programs",
                        programs, "replay", replay_json(p, job->blob), "expect", "class", seen_class,
-                       "kind", v.kind, "signal", p->signal, "evidence", evidence_name(v.evidence));
+                       "kind", v.kind, "signal", p->signal, "evidence", evidence_name(v.evidence),
+                       "marker", v.marker);
     return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:o}", "ok", 1, "class",
                      v.class_, "kind", v.kind, "signature", v.signature, "why", v.why, "bucket",
                      bucket, "severity", v.severity, "reproduced", p->agree, "runs", p->runs,

@@ -77,11 +77,11 @@ static const struct word tools[] = {
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *word_find(const struct word *w, size_t n, const struct text_line *l)
+static const struct word *word_find(const struct word *w, size_t n, const struct text_line *l)
 {
     for (size_t i = 0; i < n; i++) {
         if (text_find(l, w[i].text) != NULL)
-            return w[i].kind;
+            return &w[i];
     }
     return NULL;
 }
@@ -113,7 +113,8 @@ static void headline_kind(const char *s, const char *end, char *buf, size_t size
 /* "==12==ERROR: AddressSanitizer: SEGV on ...", "==12==AddressSanitizer: hard rss limit ...", "WARNING: ThreadSanitizer: ..." */
 static bool headline_parse(const struct text_line *l, struct report *r)
 {
-    const char *p, *end = l->s + l->n, *kind;
+    const char *p, *end = l->s + l->n;
+    const struct word *kind;
 
     if (!text_starts(l, "==") && !text_starts(l, "WARNING: ThreadSanitizer:"))
         return false;
@@ -135,10 +136,15 @@ static bool headline_parse(const struct text_line *l, struct report *r)
             strcmp(tools[i].kind, "tsan") != 0)
             return false;
         strlcpy(r->tool, tools[i].kind, sizeof(r->tool));
-        if (kind != NULL)
-            strlcpy(r->kind, kind, sizeof(r->kind));
-        else
+        if (kind != NULL) {
+            strlcpy(r->kind, kind->kind, sizeof(r->kind));
+            strlcpy(r->marker, kind->text, sizeof(r->marker));
+        } else {
             headline_kind(p, end, r->kind, sizeof(r->kind));
+            strlcpy(r->marker, r->kind, sizeof(r->marker));
+            for (char *c = r->marker; strcmp(r->tool, "tsan") == 0 && (c = strchr(c, '-')) != NULL;)
+                *c = ' ';
+        }
         return r->kind[0] != '\0';
     }
     return false;
@@ -147,7 +153,8 @@ static bool headline_parse(const struct text_line *l, struct report *r)
 /* "/src/x.c:12:5: runtime error: signed integer overflow: ..." */
 static bool ubsan_parse(const struct text_line *l, struct report *r)
 {
-    const char *mark = text_find(l, "runtime error: "), *kind, *p, *slash;
+    const char *mark = text_find(l, "runtime error: "), *p, *slash;
+    const struct word *kind;
     struct text_line msg;
     size_t n;
 
@@ -157,7 +164,8 @@ static bool ubsan_parse(const struct text_line *l, struct report *r)
     msg.n = l->n - (size_t)(msg.s - l->s);
     kind = word_find(ubsan_words, LENGTH(ubsan_words), &msg);
     strlcpy(r->tool, "ubsan", sizeof(r->tool));
-    strlcpy(r->kind, kind != NULL ? kind : "undefined-behavior", sizeof(r->kind));
+    strlcpy(r->kind, kind != NULL ? kind->kind : "undefined-behavior", sizeof(r->kind));
+    strlcpy(r->marker, kind != NULL ? kind->text : "runtime error: ", sizeof(r->marker));
     if (strcmp(r->kind, "null-pointer-use") == 0 || strcmp(r->kind, "misaligned-pointer") == 0 ||
         strcmp(r->kind, "object-size") == 0) {
         if (text_starts(&msg, "store to"))

@@ -21,12 +21,13 @@ struct report_frame {
 };
 
 struct report {
-    char tool[8];   /* "asan", "ubsan", "msan", "tsan", "lsan", "hwasan" */
-    char kind[64];  /* "heap-buffer-overflow", "signed-integer-overflow" */
-    char access[8]; /* "READ", "WRITE" or "" */
-    char place[96]; /* UBSan: base name of the file that the fault is in, ""; */
-    bool oom;       /* the report is about too much memory, not about a wrong access */
-    bool near_null; /* SEGV of an address below 4096 */
+    char tool[8];    /* "asan", "ubsan", "msan", "tsan", "lsan", "hwasan" */
+    char kind[64];   /* "heap-buffer-overflow", "signed-integer-overflow" */
+    char marker[64]; /* the words of the report that the kind was made of */
+    char access[8];  /* "READ", "WRITE" or "" */
+    char place[96];  /* UBSan: base name of the file that the fault is in, ""; */
+    bool oom;        /* the report is about too much memory, not about a wrong access */
+    bool near_null;  /* SEGV of an address below 4096 */
     size_t n_frames;
     struct report_frame frames[REPORT_FRAMES_MAX];
 };
