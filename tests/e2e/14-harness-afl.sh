@@ -3,7 +3,8 @@
 # The AFL++ builds under a real afl-fuzz: failures kept apart, stability, sanitizers, no server.
 # limit: 180
 . tests/e2e/lib.sh
-need harnesses/chunk_frame/afl harnesses/chunk_frame/cmplog plants/CHUNK_OVERREAD/chunk_frame/asan
+need harnesses/chunk_frame/afl harnesses/chunk_frame/cmplog harnesses/chunk_frame/libfuzzer \
+    plants/CHUNK_OVERREAD/chunk_frame/asan
 
 AFL=$HARNESSES/chunk_frame/afl
 AFL_CC=${AFL_CC:-afl-clang-fast}
@@ -86,3 +87,9 @@ done
 assert_eq "without arguments one input is read from stdin" 134 $?
 "$AFL" <"$bad" >"$T/out" 2>"$T/err"
 assert_eq "and may pass" 0 $?
+
+# ---- libFuzzer -----------------------------------------------------------------------------
+mkdir "$T/corpus"
+assert_exit "the libFuzzer build runs and finds nothing" 0 "$HARNESSES/chunk_frame/libfuzzer" -runs=2000 \
+    -seed=1 -artifact_prefix="$T/" "$T/corpus" seeds/chunk_frame-min
+check "it finds new inputs" [ "$(find "$T/corpus" -type f | wc -l)" -gt 3 ]
