@@ -279,7 +279,7 @@ h_cc.libfuzzer = $(HARNESS_CLANG)
 h_flags.afl := -O2
 h_flags.cmplog := -O2
 h_flags.asan := -O1 $(h_ubsan)
-h_flags.replay := -O1
+h_flags.replay := -O1 -fPIE $(san_flags)
 h_flags.libfuzzer := -O1 -DFZ_LIBFUZZER -fsanitize=fuzzer,address $(h_ubsan)
 h_main.afl  := main_afl
 h_main.cmplog := main_afl
@@ -323,6 +323,11 @@ endef
 $(foreach v,$(H_VARIANTS),$(eval $(call harness_compile,$(v),harnesses/$(v),)))
 $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 	$(eval $(call harness_link,$(v),$(BUILD)/harnesses/$(t)/$(v),$(call h_sdk,$(v)) $(call h_obj,$(v),$(t))))))
+
+# Units of the kit link the objects of the replay build.
+h_units     := $(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS))
+$(BUILD)/obj/tests/unit/test_harness_%.o: ALL_CPPFLAGS += -Iharnesses -Iharnesses/targets/chunk_frame
+$(h_units): $(filter-out %/main_replay.o,$(call h_sdk,replay)) $(call h_obj,replay,chunk_frame)
 
 # Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
 PLANT       ?=
