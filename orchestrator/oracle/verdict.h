@@ -12,7 +12,7 @@
  * The verdict of a run from the facts. Pure. clean needs everything of every target; what stands in its way has a word of its own. When several hold, the
  * word that must not be overlooked wins, in this order:
  *
- *   findings         an input that reproduces, in whole or in part, or a crash that does not
+ *   findings         an input that reproduces, in whole or in part, or a crash that does not, or a seed that fails
  *   failed-to-start  a target never fuzzed, and nobody stopped it before its turn
  *   interrupted      stopped by a user, or the host went: what is missing says nothing about the code
  *   vacuous          it ran and proves nothing: no executions, no edges above those of a rejected input, required
@@ -40,6 +40,7 @@ struct verdict_target {
     int64_t findings_flaky; /* of those, reproduced in part */
     int64_t unreproduced_crashes;  /* of those, reproduced not once */
     int64_t unreproduced_timeouts; /* kept and listed; do not block clean */
+    int64_t corpus_failed;         /* inputs of seeds and queues that fail when replayed */
     int64_t pending;               /* not triaged */
     int64_t unsaved;               /* files whose bytes could not be kept */
     bool seeds_changed, seeds_unknown;

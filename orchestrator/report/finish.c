@@ -87,6 +87,8 @@ static void take_reach(struct judge_target *t, const json_t *answer, bool ok)
 
     if (ok && json_is_object(reach))
         t->reach = json_deep_copy(reach);
+    if (t->reach != NULL)
+        t->corpus_failed = fields_int(answer, "failed");
     else
         t->reach_error = error_of(answer);
 }

@@ -17,7 +17,7 @@
  * report/report.md and report/report.json into the run's folder, and calls done. Everything goes through the queue:
  * nothing here blocks. From finish_start on the run's and the targets' rows are written by nobody else.
  *
- * It adds to a target's extra: "verdict", "reach":{id:count}, "reach_required":[id], "reach_missing":[id], "reach_error",
+ * It adds to a target's extra: "verdict", "reach":{id:count}, "reach_required":[id], "reach_missing":[id], "reach_error", "corpus_failed",
  * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure".
  */
 struct finish;

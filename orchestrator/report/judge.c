@@ -115,6 +115,7 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
         .findings_flaky = c.flaky,
         .unreproduced_crashes = c.unreproduced_crashes,
         .unreproduced_timeouts = c.unreproduced_timeouts,
+        .corpus_failed = jt->corpus_failed,
         .pending = c.pending,
         .unsaved = c.unsaved,
         .seeds_unknown = jt->seeds_sha256 == NULL || pt->seeds_sha256 == NULL,
@@ -190,6 +191,7 @@ static char *target_extra(const char *old, const struct plan_target *pt,
     (void)json_object_set_new(extra, "seeds_changed",
                               v->seeds_unknown ? json_null() : json_boolean(v->seeds_changed));
     (void)json_object_set_new(extra, "saturated", json_boolean(jt->saturated));
+    (void)json_object_set_new(extra, "corpus_failed", json_integer(jt->corpus_failed));
     (void)json_object_set_new(extra, "instances_given_up", json_integer(jt->instances_given_up));
     (void)json_object_set_new(extra, "reach_required", strings_json(&pt->reach_required));
     (void)json_object_set_new(extra, "reach_missing", strings_json(&v->reach_missing));

@@ -24,7 +24,8 @@ struct judge_target {
     bool measured; /* reach and floor were asked for */
     json_t *reach; /* {id:count}, NULL none */
     char *reach_error;
-    int64_t edges_floor; /* -1 none */
+    int64_t corpus_failed; /* inputs of seeds and queues that failed meanwhile */
+    int64_t edges_floor;   /* -1 none */
     char *floor_error;
     char *seeds_sha256, *seeds_error;
 };

@@ -95,8 +95,8 @@ static void add_extra(json_t *j, const struct target_row *t)
 {
     static const char *const keys[] = {
         "verdict",       "start_failure",  "saturated",   "instances_given_up", "reach",
-        "reach_missing", "reach_required", "reach_error", "floor_error",        "seeds_sha256",
-        "seeds_changed", "seeds_error",    "instances"};
+        "reach_missing", "reach_required", "reach_error", "corpus_failed",      "floor_error",
+        "seeds_sha256",  "seeds_changed",  "seeds_error", "instances"};
     json_t *extra = fields_parse(t->extra);
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -185,6 +185,9 @@ static void print_target(const struct page *p, const json_t *t)
     if (fields_int(t, "pending") > 0 || fields_int(t, "unsaved") > 0)
         print_item(p, "", "not triaged %lld, not kept %lld", (long long)fields_int(t, "pending"),
                    (long long)fields_int(t, "unsaved"));
+    if (fields_int(t, "corpus_failed") > 0)
+        print_item(p, "", "of seeds and queues, %lld fail when replayed",
+                   (long long)fields_int(t, "corpus_failed"));
     print_reach(p, t);
     if (restarts > 0 || kills > 0)
         print_item(p, "instances", "%lld restart%s, %lld kill%s for memory", (long long)restarts,

@@ -15,7 +15,7 @@
  * What fuzzd asks of fuzz-triage: one JSON object on its standard input, one JSON object as the answer on standard
  * output, one process a job. A crash of it, or no answer in time, costs that job only. Kinds:
  *   "input"  replay one artifact, classify, sign                 -> the columns of struct result_row
- *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...}}
+ *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...},"failed":n}
  *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}

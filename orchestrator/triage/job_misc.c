@@ -95,8 +95,23 @@ static bool reach_add(const char *out, json_t *sum)
     return found;
 }
 
+/* Inputs that failed, by the closing line "127 passed, 5 failed"; when that is cut off, at least one has. */
+static int64_t reach_failed(const struct proc_result *pr)
+{
+    const char *text = pr->err != NULL ? pr->err : "";
+    const char *closing = NULL;
+
+    for (const char *p = text; (p = strstr(p, " passed, ")) != NULL;) {
+        p += strlen(" passed, ");
+        closing = p;
+    }
+    if (closing == NULL)
+        return strstr(text, "FZ-FAIL ") != NULL ? 1 : 0;
+    return strtoll(closing, NULL, 10);
+}
+
 static json_t *reach_chunk(const json_t *job, const struct strv *inputs, size_t from, size_t to,
-                           const char *dir, json_t *sum)
+                           const char *dir, json_t *sum, int64_t *failed)
 {
     struct strv argv = {0};
     struct proc_result pr = {0};
@@ -119,6 +134,8 @@ static json_t *reach_chunk(const json_t *job, const struct strv *inputs, size_t 
     else if (!reach_add(pr.out != NULL ? pr.out : "", sum) &&
              !(WIFEXITED(pr.status) && WEXITSTATUS(pr.status) == 3))
         bad = job_answer_error("%s --reach printed no counts", json_str(job, "program", ""));
+    if (bad == NULL)
+        *failed += reach_failed(&pr);
     proc_result_clear(&pr);
     return bad;
 }
@@ -129,6 +146,7 @@ json_t *job_reach_run(const json_t *job)
     cleanup_free char *dir = NULL;
     struct err err = {0};
     json_t *sum = json_object(), *bad = NULL;
+    int64_t failed = 0;
 
     if (json_str(job, "program", "")[0] != '/') {
         json_decref(sum);
@@ -149,7 +167,7 @@ json_t *job_reach_run(const json_t *job)
         bad = job_answer_error("%s", err.msg);
     for (size_t i = 0; bad == NULL && i < inputs.n; i += REACH_CHUNK)
         bad = reach_chunk(job, &inputs, i, i + REACH_CHUNK < inputs.n ? i + REACH_CHUNK : inputs.n,
-                          dir, sum);
+                          dir, sum, &failed);
     if (dir != NULL)
         (void)path_remove_tree(dir);
     strv_clear(&inputs);
@@ -157,7 +175,7 @@ json_t *job_reach_run(const json_t *job)
         json_decref(sum);
         return bad;
     }
-    return json_pack("{s:b, s:o}", "ok", 1, "reach", sum);
+    return json_pack("{s:b, s:o, s:I}", "ok", 1, "reach", sum, "failed", (json_int_t)failed);
 }
 
 static long count_lines(const char *data, size_t n)

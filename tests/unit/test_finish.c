@@ -367,6 +367,14 @@ static void an_unreproduced_crash_is_a_finding(void **ctx)
     expect(VERDICT_FINDINGS, "t: 1 input with a finding, 1 of them not reproduced");
 }
 
+static void a_seed_that_fails_is_a_finding(void **ctx)
+{
+    (void)ctx;
+    w.q.answers[0] = "{\"ok\":true,\"reach\":{\"e_io\":3},\"failed\":5}";
+    put_rows();
+    expect(VERDICT_FINDINGS, "t: 5 inputs of its seeds and queues fail when replayed");
+}
+
 static void an_artifact_without_a_result_is_not_clean(void **ctx)
 {
     (void)ctx;
@@ -557,6 +565,7 @@ int main(void)
         T(a_finding_gets_its_bundle_before_the_report),
         T(a_bundle_that_fails_is_a_reason_and_no_lost_verdict),
         T(an_unreproduced_crash_is_a_finding),
+        T(a_seed_that_fails_is_a_finding),
         T(an_artifact_without_a_result_is_not_clean),
         T(a_file_without_a_row_is_not_clean),
         T(reach_that_cannot_be_measured_is_vacuous),

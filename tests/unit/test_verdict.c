@@ -82,6 +82,10 @@ static const struct {
      {GOOD, .unreproduced_crashes = 1},
      .want = VERDICT_FINDINGS,
      .reasons = {"t: 1 crash input that did not reproduce"}},
+    {"a seed that fails",
+     {GOOD, .corpus_failed = 1},
+     .want = VERDICT_FINDINGS,
+     .reasons = {"t: 1 input of its seeds and queues fails when replayed"}},
     {"stop at first",
      {GOOD, .end_reason = "finding", .findings = 1},
      .want = VERDICT_FINDINGS,
@@ -290,7 +294,7 @@ static void a_campaign_without_targets_is_vacuous(void **ctx)
 static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
 {
     (void)ctx;
-    for (unsigned bits = 0; bits < 1u << 12; bits++) {
+    for (unsigned bits = 0; bits < 1u << 13; bits++) {
         struct verdict_target t = good("t");
         struct verdict_facts f = {.targets = &t, .n_targets = 1};
         struct strv reasons = {0};
@@ -320,9 +324,11 @@ static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
             t.end_reason = "failed";
         if (bits & 2048)
             t.unsaved = 1;
+        if (bits & 4096)
+            t.corpus_failed = 1;
         v = verdict_of(&f, &reasons);
         assert_int_equal(v == VERDICT_CLEAN, bits == 0);
-        assert_int_equal(v == VERDICT_FINDINGS, bits & 1);
+        assert_int_equal(v == VERDICT_FINDINGS, (bits & 4097) != 0);
         assert_true(reasons.n > 0);
         strv_clear(&reasons);
     }
