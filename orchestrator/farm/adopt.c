@@ -61,7 +61,7 @@ static void restore_instance(struct instance *in, const json_t *j)
     in->stats.total_edges = number(j, "total_edges");
     in->stats.pending_favs = number(j, "pending_favs");
     in->stats.stability_pct = json_number_value(json_object_get(j, "stability"));
-    in->breaker.ever_fuzzed = in->fuzzed_ms > 0;
+    in->breaker.ever_fuzzed = in->fuzzed_ms > 0 || in->execs_total > 0;
     if (reason != NULL)
         (void)strlcpy(in->reason, reason, sizeof(in->reason));
     if (json_is_string(json_object_get(j, "state")) &&
@@ -99,7 +99,7 @@ static void restore_target(struct target *t, const struct target_row *row)
     t->ended_at_ms = row->ended_at_ms;
     t->last_edge_at_ms = row->last_find_ms;
     t->saved_at_ms = number(extra, "at_ms");
-    t->ever_up = row->fuzz_ms > 0;
+    t->ever_up = json_is_true(json_object_get(extra, "up"));
     t->half_quiet_at_end = json_is_true(json_object_get(extra, "half_quiet"));
     for (size_t k = 0; k < t->spec->n_instances; k++)
         t->edges_seen += t->instances[k]->edges_max;

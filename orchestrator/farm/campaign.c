@@ -28,7 +28,10 @@ static void ask_pump(struct campaign *c)
 
 static void on_target_up(struct target *t)
 {
-    ask_pump(t->owner);
+    struct campaign *c = t->owner;
+
+    c->saved_ms = 0; /* the clock of its budget runs from here, whoever counts it */
+    ask_pump(c);
 }
 
 static void on_target_ended(struct target *t)
