@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A start that cannot work fails within seconds, in afl-fuzz's own words.
+# limit: 60
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl harnesses/chunk_frame/afl
+
+# Every seed crashes: found once by the planted build, then given to it as its seeds.
+cat >"$T/crash.c" <<'END'
+#include <unistd.h>
+int main(void)
+{
+    char c;
+    if (read(0, &c, 1) == 1)
+        __builtin_trap();
+    return 0;
+}
+END
+if ! command -v afl-clang-fast >/dev/null; then
+    skip 43-failed-start "no afl-clang-fast"
+    exit 0
+fi
+AFL_QUIET=1 afl-clang-fast -o "$T/crash" "$T/crash.c" >/dev/null 2>&1
+mkdir "$T/seeds"
+echo seed >"$T/seeds/a"
+cat >"$T/bad.ini" <<END
+[campaign]
+name = bad
+root = $T
+budget = 60s
+cores = 1
+
+[target crash]
+harness = crash
+seeds = seeds
+instances = 1
+END
+began=$(date +%s)
+assert_exit "a campaign whose seeds all crash fails to start with 12" 12 timeout 40 "$FUZZCTL" start "$T/bad.ini"
+assert_match "with the words of afl-fuzz" "We need at least one valid input seed" "$(cat "$T/err")"
+took=$(($(date +%s) - began))
+if [ $took -le 15 ]; then
+    ok "within seconds"
+else
+    not_ok "within seconds: $took s"
+fi
+assert_exit "its verdict is failed-to-start" 12 "$FUZZCTL" wait bad --timeout 20s
