@@ -108,3 +108,6 @@ printf A >"$T/in"
 assert_exit "--reach does not judge" 0 "$T/b" --reach "$T/dir/a" "$T/dir/b" "$T/in"
 assert_eq "--reach counts each run once and lists what was not reached" '{"seen":3,"never":0}' "$(cat "$T/out")"
 assert_exit "--reach without inputs is 3" 3 "$T/b" --reach "$T/empty"
+assert_exit "--required needs no input" 0 "$T/b" --required
+assert_eq "--required lists the places, one a line" "seen never" "$(tr '\n' ' ' <"$T/out" | sed 's/ $//')"
+assert_exit "--required takes none" 2 "$T/b" --required "$T/in"
