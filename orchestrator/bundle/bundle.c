@@ -23,7 +23,6 @@
 #include "base/path.h"
 #include "base/version.h"
 #include "bundle/bundle_internal.h"
-#include "plan/plan.h"
 #include "store/artifact.h"
 #include "store/results.h"
 #include "store/runs.h"
@@ -190,7 +189,7 @@ static json_t *text_json(const char *s)
 }
 
 /* The manifest without its members. NULL with err. */
-static json_t *manifest_make(const struct maker *mk, const struct plan *plan, struct err *err)
+static json_t *manifest_make(const struct maker *mk, const json_t *plan, struct err *err)
 {
     const struct result_row *best = &mk->inputs[0];
     json_t *detail =
@@ -219,45 +218,35 @@ static json_t *manifest_make(const struct maker *mk, const struct plan *plan, st
     /* The line for this host names the store: repro.sh stands for it here. */
     json_object_del(json_object_get(m, "replay"), "command");
     json_object_set_new(m, "afl",
-                        json_pack("{s:o, s:o, s:o}", "path", text_json(plan->afl_path), "version",
-                                  text_json(plan->afl_version), "sha256",
-                                  text_json(plan->afl_sha256)));
+                        json_pack("{s:o, s:o, s:o}", "path",
+                                  text_json(json_str(plan, "afl_path", "")), "version",
+                                  text_json(json_str(plan, "afl_version", "")), "sha256",
+                                  text_json(json_str(plan, "afl_sha256", ""))));
     json_object_set_new(m, "fuzzd",
                         json_pack("{s:s, s:s}", "version", version_string(), "git", version_git()));
     json_object_set_new(m, "git",
-                        json_pack("{s:o, s:b}", "commit", text_json(plan->git_commit), "dirty",
-                                  (int)plan->git_dirty));
+                        json_pack("{s:o, s:b}", "commit",
+                                  text_json(json_str(plan, "git_commit", "")), "dirty",
+                                  (int)json_flag(plan, "git_dirty")));
     return m;
 }
 
-static int plan_load(const struct maker *mk, struct plan **ret, struct err *err)
+/* The run's plan as it is in the bundle; only words are taken from it, so any version of it will do. NULL: no JSON. */
+static json_t *plan_read(const struct maker *mk)
 {
-    cleanup_free char *path = path_join(mk->run.dir, "plan.json"), *text = NULL;
-    size_t size;
-    json_t *j;
-    int r = file_read(AT_FDCWD, path, TEXT_MAX_BYTES, &text, &size);
-
-    if (r < 0)
-        return err_sys(err, r, "%s", path);
-    j = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-    if (j == NULL)
-        return err_set(err, -EBADMSG, "%s: no JSON", path);
-    r = plan_from_json(j, ret, err);
-    json_decref(j);
-    return r;
+    for (size_t i = 0; i < mk->n_files; i++) {
+        if (strcmp(mk->files[i].m.name, "plan.json") == 0)
+            return json_loadb(mk->files[i].data, (size_t)mk->files[i].m.size, 0, NULL);
+    }
+    return NULL;
 }
 
 static int manifest_add(struct maker *mk, struct err *err)
 {
-    struct plan *plan = NULL;
-    json_t *m;
+    json_t *plan = plan_read(mk), *m = manifest_make(mk, plan, err);
     char *script;
-    int r = plan_load(mk, &plan, err);
 
-    if (r < 0)
-        return r;
-    m = manifest_make(mk, plan, err);
-    plan_free(plan);
+    json_decref(plan);
     if (m == NULL)
         return -EBADMSG;
     script = bundle_script(m);
