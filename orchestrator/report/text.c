@@ -207,16 +207,17 @@ static void print_whole(const struct page *p, const char *label, const json_t *j
 static void print_bucket(const struct page *p, const json_t *b)
 {
     const char *ever = fields_text(b, "first_seen_ever"), *first = fields_text(b, "first_seen");
-    const char *shows = fields_text(b, "shows");
+    const char *shows = fields_text(b, "shows"), *kind = fields_text(b, "kind");
+    bool named = kind[0] != '\0' && strcmp(kind, shows) != 0;
     json_int_t inputs = fields_int(b, "inputs"), count = fields_int(b, "count");
     bool as = shows[0] != '\0' && strcmp(shows, fields_text(b, "class")) != 0;
 
     (void)fprintf(p->out, "\n%sbucket ", sgr(p, BOLD));
     fields_print(p->out, b, "id");
     (void)fprintf(p->out, "%s\n", sgr(p, PLAIN));
-    print_line(p->out, 2, "%s%s%s %s in %s, severity %lld of 5, reproduced %s",
-               fields_text(b, "class"), as ? " " : "", as ? shows : "", fields_text(b, "kind"),
-               fields_text(b, "target"), (long long)fields_int(b, "severity"),
+    print_line(p->out, 2, "%s%s%s%s%s in %s, severity %lld of 5, reproduced %s",
+               fields_text(b, "class"), as ? " " : "", as ? shows : "", named ? " " : "",
+               named ? kind : "", fields_text(b, "target"), (long long)fields_int(b, "severity"),
                fields_text(b, "reproduced"));
     print_item(p, "signature", "%s", fields_text(b, "signature"));
     if (fields_text(b, "signature_why")[0] != '\0')
