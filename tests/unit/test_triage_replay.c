@@ -26,6 +26,17 @@
 #include "triage/json_util.h"
 #include "triage/replay.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 static char *self, *input, *dir;
 
 static __attribute__((noinline)) void write_to(volatile int *p)
@@ -108,8 +119,12 @@ static struct replay_run run_env(const char *word, const char *more, const struc
                                  int64_t timeout_ms)
 {
     struct strv args = {0};
-    struct replay_program prog = {
-        .path = self, .args = &args, .env = env, .timeout_ms = timeout_ms, .memory_bytes = 1 << 30};
+    struct replay_program prog = {.asan = SANITIZED,
+                                  .path = self,
+                                  .args = &args,
+                                  .env = env,
+                                  .timeout_ms = timeout_ms,
+                                  .memory_bytes = 1 << 30};
     struct replay_run run;
     struct err err = {0};
 
@@ -171,13 +186,14 @@ static void a_run_gets_the_targets_environment_and_not_ours(void **state)
 static void a_signal_is_told_with_its_place(void **state)
 {
     struct strv args = {0};
-    struct replay_program prog = {.path = self, .args = &args, .timeout_ms = 5000};
+    struct replay_program prog = {
+        .asan = SANITIZED, .path = self, .args = &args, .timeout_ms = 5000};
     struct replay_run run = run_word("segv", NULL);
     uint64_t first;
 
     (void)state;
     assert_int_equal(run.end, REPLAY_SIGNAL);
-#ifndef __SANITIZE_ADDRESS__
+#if !SANITIZED
     assert_int_equal(run.code, SIGSEGV);
     strv_add(&args, "act:segv");
     replay_pc(&prog, input, &run);
@@ -253,7 +269,7 @@ static void long_output_keeps_head_and_tail(void **state)
 static void memory_is_limited(void **state)
 {
     (void)state;
-#ifndef __SANITIZE_ADDRESS__
+#if !SANITIZED
     struct replay_run run = run_word("malloc", NULL);
 
     assert_int_equal(run.code, 7);
@@ -328,7 +344,7 @@ static void check_job(const char *word, const char *kind, const char *class_, in
 static void an_artifact_is_replayed_and_named(void **state)
 {
     (void)state;
-#ifndef __SANITIZE_ADDRESS__
+#if !SANITIZED
     check_job("act:segv", "crash", "crash", 4, "signal SIGSEGV ");
 #endif
     check_job("act:spin", "hang", "timeout", 4, "timeout t");
