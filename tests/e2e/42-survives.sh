@@ -47,7 +47,7 @@ assert_eq "fuzzd has no terminal" "?" "$(ps -o tty= -p "$daemon" | tr -d ' ')"
 
 # ---- a killed fuzzd --------------------------------------------------------------------------
 pid=$(status "$instance.pid")
-kill -KILL "$daemon"
+[ "$daemon" -gt 1 ] && kill -KILL "$daemon"
 sleep 2
 check "afl-fuzz goes on without fuzzd" alive "$pid"
 check "the next fuzzd finds it fuzzing" wait_for 10 fuzzing
@@ -67,7 +67,8 @@ check "artifacts are taken" wait_for 30 found
 
 # ---- fuzzd and keeper ------------------------------------------------------------------------
 keeper=$(status "$instance.keeper_pid")
-kill -KILL "$(status .fuzzd.pid)" "$keeper"
+daemon=$(status .fuzzd.pid)
+[ "$keeper" -gt 1 ] && [ "$daemon" -gt 1 ] && kill -KILL "$daemon" "$keeper"
 back() {
     fuzzing && [ "$(status "$instance.pid")" != "$pid" ]
 }
