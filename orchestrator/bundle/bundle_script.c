@@ -196,7 +196,11 @@ char *bundle_script(const json_t *manifest)
     assign(out, "binary", path);
     assign(out, "sha256", program_sha256(manifest, path));
     assign(out, "input", json_string_value(json_array_get(json_object_get(manifest, "inputs"), 0)));
-    what = xasprintf("%s %s", class_, json_str(manifest, "signature", ""));
+    /* Signatures of the harness begin with their class. */
+    if (strncmp(json_str(manifest, "signature", ""), class_, strlen(class_)) == 0)
+        what = xstrdup(json_str(manifest, "signature", ""));
+    else
+        what = xasprintf("%s %s", class_, json_str(manifest, "signature", ""));
     assign(out, "what", what);
     free(what);
     if (timeout)

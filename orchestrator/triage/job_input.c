@@ -282,9 +282,11 @@ static void set_unreproduced(const struct input_job *job, struct verdict_of_run 
     snprintf(v->kind, sizeof(v->kind), "%s%s", abbrev != NULL ? "SIG" : "crash",
              abbrev != NULL ? abbrev : "");
     snprintf(v->signature, sizeof(v->signature), "unreproduced %s %s", job->target, v->kind);
-    strlcpy(v->why,
-            "a crash of the campaign that does not show when replayed; kind as AFL++ recorded it",
-            sizeof(v->why));
+    strlcpy(
+        v->why,
+        "a crash of the campaign that does not show when replayed alone (it may need the inputs "
+        "before it); kind as AFL++ recorded it",
+        sizeof(v->why));
 }
 
 static json_t *answer_make(struct input_job *job)
