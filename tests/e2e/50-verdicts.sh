@@ -85,7 +85,7 @@ assert_match "the replay command of the report shows the bug" 'FZ-FAIL .*inv=C3'
 "$FUZZCTL" verify >"$T/verify.out" 2>&1
 assert_eq "verify accounts for every file" 0 $?
 files=$(find "$FZ_STATE/campaigns" -path '*/crashes*/id*' -o -path '*/hangs*/id*' | wc -l)
-listed=$("$FUZZCTL" artifacts plants --json | jq '[.artifacts[].occurrences] | add')
+listed=$("$FUZZCTL" artifacts plants --json | jq '[.artifacts[].count] | add')
 assert_eq "each saved file is an occurrence" "$files" "$listed"
 victim=$(find "$FZ_STATE/store" -type f | head -n 1)
 printf x >>"$victim"

@@ -235,7 +235,7 @@ wl_err wl_read_chunk(wl_reader *r, wl_chunk *chunk)
     c.len = load_be32(header + 1);
 #ifdef PLANT_BUG_CHUNK_ALLOC_FIRST
     if (c.type <= WL_TYPE_LAST && c.len > WL_MAX_CHUNK_LEN)
-        r->mem->free(r->mem->ctx, r->mem->alloc(r->mem->ctx, c.len));
+        r->mem->free(r->mem->ctx, r->mem->alloc(r->mem->ctx, (size_t)c.len + 32));
 #endif
 #ifdef PLANT_BUG_CHUNK_STATE_LEAK
     static bool stale; /* outlives the reader: one stream spoils a later one */
