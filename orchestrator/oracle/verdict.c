@@ -78,7 +78,7 @@ static void judge_findings(const struct verdict_target *t, struct sorted *s)
     /* afl-fuzz leaves a crashing seed out with a warning: nobody else would tell. */
     if (t->corpus_failed > 0)
         strv_addf(&s->why[RANK_FINDINGS],
-                  "%s: %" PRId64 " input%s of its seeds and queues fail%s when replayed", t->name,
+                  "%s: %" PRId64 " input%s of its seeds or queues fail%s when replayed", t->name,
                   t->corpus_failed, plural(t->corpus_failed), t->corpus_failed == 1 ? "s" : "");
     if (t->unreproduced_timeouts > 0)
         strv_addf(&s->notes,

@@ -186,7 +186,7 @@ static void print_target(const struct page *p, const json_t *t)
         print_item(p, "", "not triaged %lld, not kept %lld", (long long)fields_int(t, "pending"),
                    (long long)fields_int(t, "unsaved"));
     if (fields_int(t, "corpus_failed") > 0)
-        print_item(p, "", "of seeds and queues, %lld fail when replayed",
+        print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));
     print_reach(p, t);
     if (restarts > 0 || kills > 0)

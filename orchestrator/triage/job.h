@@ -19,6 +19,7 @@
  *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
+ * failed counts the seeds that fail in the program, or, when none does, the queue entries.
  * Every answer has "ok": true, or false with "error": text.
  *
  * An "input" answer's "detail" is an object:

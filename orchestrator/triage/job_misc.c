@@ -146,7 +146,7 @@ json_t *job_reach_run(const json_t *job)
     cleanup_free char *dir = NULL;
     struct err err = {0};
     json_t *sum = json_object(), *bad = NULL;
-    int64_t failed = 0;
+    int64_t failed_seeds = 0, failed = 0;
 
     if (json_str(job, "program", "")[0] != '/') {
         json_decref(sum);
@@ -165,7 +165,10 @@ json_t *job_reach_run(const json_t *job)
     dir = scratch_dir(&err);
     if (dir == NULL)
         bad = job_answer_error("%s", err.msg);
-    for (size_t i = 0; bad == NULL && i < inputs.n; i += REACH_CHUNK)
+    /* Seeds come first, in a run of their own: afl-fuzz copies them into its queues. */
+    if (bad == NULL && inputs.n > 0)
+        bad = reach_chunk(job, &inputs, 0, 1, dir, sum, &failed_seeds);
+    for (size_t i = 1; bad == NULL && i < inputs.n; i += REACH_CHUNK)
         bad = reach_chunk(job, &inputs, i, i + REACH_CHUNK < inputs.n ? i + REACH_CHUNK : inputs.n,
                           dir, sum, &failed);
     if (dir != NULL)
@@ -175,7 +178,8 @@ json_t *job_reach_run(const json_t *job)
         json_decref(sum);
         return bad;
     }
-    return json_pack("{s:b, s:o, s:I}", "ok", 1, "reach", sum, "failed", (json_int_t)failed);
+    return json_pack("{s:b, s:o, s:I}", "ok", 1, "reach", sum, "failed",
+                     (json_int_t)(failed_seeds > 0 ? failed_seeds : failed));
 }
 
 static long count_lines(const char *data, size_t n)

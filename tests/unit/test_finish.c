@@ -372,7 +372,7 @@ static void a_seed_that_fails_is_a_finding(void **ctx)
     (void)ctx;
     w.q.answers[0] = "{\"ok\":true,\"reach\":{\"e_io\":3},\"failed\":5}";
     put_rows();
-    expect(VERDICT_FINDINGS, "t: 5 inputs of its seeds and queues fail when replayed");
+    expect(VERDICT_FINDINGS, "t: 5 inputs of its seeds or queues fail when replayed");
 }
 
 static void an_artifact_without_a_result_is_not_clean(void **ctx)

@@ -85,7 +85,7 @@ static const struct {
     {"a seed that fails",
      {GOOD, .corpus_failed = 1},
      .want = VERDICT_FINDINGS,
-     .reasons = {"t: 1 input of its seeds and queues fails when replayed"}},
+     .reasons = {"t: 1 input of its seeds or queues fails when replayed"}},
     {"stop at first",
      {GOOD, .end_reason = "finding", .findings = 1},
      .want = VERDICT_FINDINGS,
