@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "farm/collect.h"
 
 #define PLAN_MAX_BYTES (64 << 20)
+#define UNRECORDED_MS  1000
 
 static int load_plan(const char *run_dir, struct plan **ret, struct err *err)
 {
@@ -145,6 +147,15 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
     return false;
 }
 
+/* A keeper that had been started and had not written its record yet: it would run beside the next one. */
+static void clear_unrecorded(struct instance *in)
+{
+    struct cgroup *cg = cgroup_attach(in->farm->cgroups, in->cgroup_name);
+
+    (void)cgroup_destroy(cg, UNRECORDED_MS);
+    cgroup_free(cg);
+}
+
 /* Time went on while nobody counted: to now, or to the end of the last instance. */
 static void adopt_target(struct target *t)
 {
@@ -165,9 +176,27 @@ static void adopt_target(struct target *t)
                        t->budget.last_edge_ms);
     if (t->ever_up && lives)
         budget_run(&t->budget, now_ms);
+    for (size_t i = 0; i < t->spec->n_instances; i++) {
+        if (t->instances[i]->state != INSTANCE_PLANNED)
+            continue;
+        clear_unrecorded(t->instances[i]);
+        instance_event(t->instances[i], INSTANCE_EV_START);
+    }
+}
+
+/* Its row may be older than its start: the records tell. */
+static void adopt_planned(struct target *t)
+{
+    for (size_t i = 0; i < t->spec->n_instances; i++) {
+        if (access(t->spec->instances[i].run_path, F_OK) != 0)
+            continue;
+        t->state = TARGET_RUNNING;
+        t->started_at_ms = clock_wall_ms();
+        adopt_target(t);
+        return;
+    }
     for (size_t i = 0; i < t->spec->n_instances; i++)
-        if (t->instances[i]->state == INSTANCE_PLANNED)
-            instance_event(t->instances[i], INSTANCE_EV_START);
+        clear_unrecorded(t->instances[i]);
 }
 
 /* Nothing lives: what lies in the folders is gathered, and then it has ended. */
@@ -183,9 +212,16 @@ static void end_target(struct target *t)
     t->end_reason = "stopped";
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         struct instance *in = t->instances[i];
+        struct keeper_run run = {0};
 
         if (in->state == INSTANCE_FAILED)
             continue;
+        if (keeper_run_load(in->spec->run_path, &run) == 0) {
+            in->afl = run.afl; /* its last figures count */
+            in->execs_seen = true;
+            keeper_run_clear(&run);
+        }
+        in->cg = cgroup_attach(in->farm->cgroups, in->cgroup_name);
         in->state = INSTANCE_STOPPING;
         in->draining = true;
         collect_push(in);
@@ -249,6 +285,8 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
             end_target(c->targets[i]);
         else if (c->targets[i]->state == TARGET_RUNNING)
             adopt_target(c->targets[i]);
+        else if (c->targets[i]->state == TARGET_PLANNED)
+            adopt_planned(c->targets[i]);
     }
     if (same_boot && cause != NULL)
         campaign_stop(c, cause);

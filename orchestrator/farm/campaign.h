@@ -77,6 +77,9 @@ void campaign_count_artifact(struct campaign *c, struct instance *in,
 /* campaign_store.c: the run's folder and rows. */
 int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err *err);
 int campaign_take_locks(struct campaign *c, struct err *err);
+/* Puts all rows in one transaction, as the figures belong together and each costs an fsync. */
+int campaign_put(struct campaign *c, struct err *err);
+/* The same, told in the log when it fails and tried again 5 s later. */
 void campaign_save(struct campaign *c);
 
 #endif

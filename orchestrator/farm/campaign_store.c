@@ -158,28 +158,34 @@ static int put_run(struct campaign *c, struct err *err)
     return r;
 }
 
-/* One transaction, as the figures belong together and each costs an fsync. */
-void campaign_save(struct campaign *c)
+int campaign_put(struct campaign *c, struct err *err)
 {
     int64_t now_ms = clock_now_ms();
-    struct err err = {0};
-    int r = db_begin(c->farm->db, &err);
+    int r = db_begin(c->farm->db, err);
 
-    c->saved_ms = now_ms;
-    if (r == 0)
-        r = put_run(c, &err);
+    if (r < 0)
+        return r;
+    r = put_run(c, err);
     for (size_t i = 0; i < c->plan->n_targets && r == 0; i++) {
         struct target_row row = {0};
 
         target_fill_row(c->targets[i], now_ms, &row);
-        r = runs_put_target(c->farm->db, &row, &err);
+        r = runs_put_target(c->farm->db, &row, err);
         target_row_clear(&row);
     }
     if (r == 0)
-        r = db_commit(c->farm->db, &err);
-    if (r < 0) {
+        r = db_commit(c->farm->db, err);
+    if (r < 0)
         db_rollback(c->farm->db);
+    return r;
+}
+
+void campaign_save(struct campaign *c)
+{
+    struct err err = {0};
+
+    c->saved_ms = clock_now_ms();
+    if (campaign_put(c, &err) < 0)
         log_warn("campaign %s: cannot save its figures: %s, trying again", c->plan->campaign,
                  err.msg);
-    }
 }
