@@ -210,13 +210,14 @@ static char *command_line(const struct program *p, const char *blob)
     if (out == NULL)
         return xstrdup("");
     replay_command(&p->prog, blob, &argv, &env);
-    fputs("env", out);
+    if (env.n > 0)
+        (void)fputs("env ", out);
     for (size_t i = 0; i < env.n; i++) {
-        putc(' ', out);
         shell_quote(out, env.v[i]);
+        (void)putc(' ', out);
     }
     for (size_t i = 0; i < argv.n; i++) {
-        putc(' ', out);
+        (void)fputs(i > 0 ? " " : "", out);
         shell_quote(out, argv.v[i]);
     }
     if (replay_uses_stdin(&p->prog)) {
