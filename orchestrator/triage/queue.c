@@ -22,6 +22,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "sys/proc.h"
 #include "triage/job.h"
 
@@ -52,6 +53,7 @@ struct queue {
     struct item *running;
     pid_t pid;
     int pidfd, answer_fd;
+    char *scratch; /* its TMPDIR, removed with it: a killed process leaves its folders */
     bool timed_out;
     sd_event_source *exit_source, *deadline;
 };
@@ -100,6 +102,9 @@ static struct item *run_close(struct queue *q)
         (void)close(steal_fd(&q->pidfd));
     if (q->answer_fd >= 0)
         (void)close(steal_fd(&q->answer_fd));
+    if (q->scratch != NULL)
+        (void)path_remove_tree(q->scratch);
+    str_set(&q->scratch, NULL);
     q->running = NULL;
     q->pid = 0;
     return it;
@@ -251,11 +256,28 @@ static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
     return r;
 }
 
+/* Our environment with a TMPDIR of the process's own. */
+static int scratch_make(struct queue *q, struct strv *env)
+{
+    const char *tmp = getenv("TMPDIR");
+    cleanup_free char *dir =
+        xasprintf("%s/fz-job.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+
+    if (mkdtemp(dir) == NULL)
+        return -errno;
+    for (char **e = environ; *e != NULL; e++)
+        strv_add(env, *e);
+    strv_env_set(env, "TMPDIR", dir);
+    q->scratch = steal_ptr(&dir);
+    return 0;
+}
+
 static int spawn(struct queue *q, const char *text)
 {
     cleanup_close int in = memfd_with(text), out = memfd_answer();
-    struct strv argv = {0};
+    struct strv argv = {0}, env = {0};
     struct proc_spawn ps = {.argv = &argv,
+                            .env = &env,
                             .stdin_fd = in,
                             .stdout_fd = out,
                             .stderr_fd = STDERR_FILENO,
@@ -265,15 +287,22 @@ static int spawn(struct queue *q, const char *text)
                             .cgroup_procs_fd = {-1, -1, -1, -1}};
     int r = in < 0 ? in : out < 0 ? out : cgroup_open(q, &ps);
 
+    if (r == 0)
+        r = scratch_make(q, &env);
     if (r == 0) {
         strv_add(&argv, q->program);
         r = proc_start(&ps, &q->pid, &q->pidfd);
-        strv_clear(&argv);
     }
+    strv_clear(&argv);
+    strv_clear(&env);
     for (int i = 0; i < ps.cgroup_procs_count; i++)
         (void)close(ps.cgroup_procs_fd[i]);
-    if (r < 0)
+    if (r < 0) {
+        if (q->scratch != NULL)
+            (void)path_remove_tree(q->scratch);
+        str_set(&q->scratch, NULL);
         return r;
+    }
     q->answer_fd = steal_fd(&out);
     return 0;
 }

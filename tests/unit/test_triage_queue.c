@@ -27,19 +27,21 @@
 
 static char *dir, *program;
 
-static const char script[] = "#!/bin/sh\n"
-                             "job=$(cat)\n"
-                             "echo run >>\"$(dirname \"$0\")/runs\"\n"
-                             "case $job in\n"
-                             "*good*) printf '{\"ok\":true,\"n\":1}' ;;\n"
-                             "*dies*) kill -SEGV $$ ;;\n"
-                             "*nonsense*) printf 'no json' ;;\n"
-                             "*empty*) : ;;\n"
-                             "*second*) d=$(dirname \"$0\"); if [ -f \"$d/once\" ]; then printf "
-                             "'{\"ok\":true}'; else touch \"$d/once\"; exit 1; fi ;;\n"
-                             "*flood*) head -c 5000000 /dev/zero | tr '\\0' x 2>/dev/null ;;\n"
-                             "*slow*) sleep 30 & echo $! >\"$(dirname \"$0\")/pid\"; wait ;;\n"
-                             "esac\n";
+static const char script[] =
+    "#!/bin/sh\n"
+    "job=$(cat)\n"
+    "echo run >>\"$(dirname \"$0\")/runs\"\n"
+    "case $job in\n"
+    "*good*) printf '{\"ok\":true,\"n\":1}' ;;\n"
+    "*dies*) kill -SEGV $$ ;;\n"
+    "*nonsense*) printf 'no json' ;;\n"
+    "*empty*) : ;;\n"
+    "*second*) d=$(dirname \"$0\"); if [ -f \"$d/once\" ]; then printf "
+    "'{\"ok\":true}'; else touch \"$d/once\"; exit 1; fi ;;\n"
+    "*flood*) head -c 5000000 /dev/zero | tr '\\0' x 2>/dev/null ;;\n"
+    "*slow*) touch \"$TMPDIR/left\"; echo \"$TMPDIR\" >\"$(dirname \"$0\")/tmpdir\"; sleep 30 & "
+    "echo $! >\"$(dirname \"$0\")/pid\"; wait ;;\n"
+    "esac\n";
 
 struct got {
     sd_event *loop;
@@ -255,6 +257,18 @@ static void dropping_an_owner_kills_what_runs_without_a_callback(void **state)
     for (int i = 0; i < 100 && proc_identify(pid, &id) == 0; i++)
         (void)usleep(10000);
     assert_int_equal(proc_identify(pid, &id), -ESRCH);
+    /* And what it left in its TMPDIR is gone. */
+    {
+        char *path = path_join(dir, "tmpdir"), *text;
+        size_t size;
+
+        assert_int_equal(file_read(AT_FDCWD, path, 4096, &text, &size), 0);
+        *strchr(text, '\n') = '\0';
+        assert_non_null(strstr(text, "fz-job."));
+        assert_int_not_equal(access(text, F_OK), 0);
+        free(text);
+        free(path);
+    }
 }
 
 static int setup(void **state)
