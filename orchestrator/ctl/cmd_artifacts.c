@@ -31,7 +31,7 @@ static json_t *artifact_json(const char *state_dir, const struct artifact_row *a
                      fields_string(a->kind), "sha256", fields_string(kept ? a->sha256 : NULL),
                      "bucket", fields_string(a->bucket), "size", (json_int_t)a->size_bytes,
                      "instance", fields_string(a->instance), "file", fields_string(a->file),
-                     "occurrences", (json_int_t)a->occurrences, "first_seen",
+                     "count", (json_int_t)a->occurrences, "first_seen",
                      fields_time(a->first_seen_at_ms), "input", fields_string(input));
 }
 
