@@ -297,6 +297,7 @@ static int run_daemon(struct daemon *d, const struct options *o, struct detach *
     r = sd_event_loop(d->loop);
     if (r < 0)
         log_error("event loop: %s", strerror(-r));
+    log_info("ended");
     return r < 0 ? EXIT_ERROR : EXIT_DONE;
 }
 
@@ -337,7 +338,6 @@ int main(int argc, char **argv)
     if (r < 0)
         log_warn("cannot leave the starter's cgroup: %s, ending with it", strerror(-r));
     code = run_daemon(&d, &o, &dt);
-    log_info("ended");
     daemon_close(&d);
     return code;
 }
