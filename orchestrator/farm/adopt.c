@@ -124,7 +124,7 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
 
     if (in->state == INSTANCE_FAILED || keeper_run_load(in->spec->run_path, &run) < 0)
         return false;
-    in->cg = cgroup_attach(in->farm->cgroups, in->cgroup_name);
+    in->cg = cgroup_attach_recorded(in->farm->cgroups, in->cgroup_name, &run.cgroups);
     in->cpu = run.cpu;
     in->keeper = run.keeper;
     in->afl = run.afl;

@@ -25,14 +25,19 @@
 static const char *const leaf_names[CGROUP_LEAVES] = {
     [CGROUP_KEEP] = "keep", [CGROUP_AFL] = "afl", [CGROUP_T] = "t"};
 
+static const char *place_of(const struct cgroup *cg, enum cgroup_hierarchy h)
+{
+    return cg->place != NULL ? cg->place : cg->root->dir[h];
+}
+
 char *cgroup_dir(const struct cgroup *cg, enum cgroup_hierarchy h)
 {
-    return xasprintf("%s/%s/%s", cg->root->dir[h], cg->root->prefix, cg->name);
+    return xasprintf("%s/%s/%s", place_of(cg, h), cg->root->prefix, cg->name);
 }
 
 char *cgroup_leaf_dir(const struct cgroup *cg, enum cgroup_hierarchy h, enum cgroup_leaf leaf)
 {
-    return xasprintf("%s/%s/%s/%s", cg->root->dir[h], cg->root->prefix, cg->name, leaf_names[leaf]);
+    return xasprintf("%s/%s/%s/%s", place_of(cg, h), cg->root->prefix, cg->name, leaf_names[leaf]);
 }
 
 int cgroup_prefix(const char *state_dir, char *buf, size_t size)
@@ -95,10 +100,34 @@ struct cgroup *cgroup_attach(struct cgroup_root *root, const char *name)
     return cg;
 }
 
+struct cgroup *cgroup_attach_recorded(struct cgroup_root *root, const char *name,
+                                      const struct strv *paths)
+{
+    struct cgroup *cg = cgroup_attach(root, name);
+    cleanup_free char *tail = xasprintf("/%s/%s", root->prefix, name);
+    size_t i, n, tail_len = strlen(tail);
+
+    if (cg->ops != &cgroup_ops_v2)
+        return cg;
+    for (i = 0; i < paths->n; i++) {
+        const char *p = paths->v[i];
+
+        n = strlen(p);
+        /* The record is a file: only what is below the tree we use, and ends as ours do. */
+        if (n <= tail_len || strcmp(p + n - tail_len, tail) != 0 || strstr(p, "/../") != NULL ||
+            strncmp(p, root->fs, strlen(root->fs)) != 0)
+            continue;
+        cg->place = xasprintf("%.*s", (int)(n - tail_len), p);
+        break;
+    }
+    return cg;
+}
+
 void cgroup_free(struct cgroup *cg)
 {
     if (cg == NULL)
         return;
+    free(cg->place);
     free(cg->name);
     free(cg);
 }

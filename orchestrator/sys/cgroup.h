@@ -10,13 +10,19 @@
 
 /*
  * One subtree per instance: PREFIX/CAMPAIGN/TARGET.INSTANCE/{keep,afl,t} below each hierarchy in use. Mechanisms sit behind an ops
- * table: v1/hybrid (limits by v1 memory, pids, cpu; kill, freeze and populated by the v2 tree) and none (nothing;
- * the keeper kills its descendants). The v2 back-end has the same table. Source: cgroup-v1/memory.rst, cgroup-v2.rst.
+ * table: v2 (all by one tree), v1/hybrid (limits by v1 memory, pids, cpu; kill, freeze and populated by the v2 tree) and none
+ * (nothing; the keeper kills its descendants). Source: cgroup-v1/memory.rst, cgroup-v2.rst.
  *
  * Kill and freeze go to afl and t, never to the parent: a keeper in a killed group dies before its record is written.
  * The cpu controller stops at the instance, as separate cpu groups for afl and t cost 6 % of executions.
  */
 enum cgroup_leaf { CGROUP_KEEP, CGROUP_AFL, CGROUP_T };
+
+/* What a back-end holds, bits of one word; TREE: who belongs to an instance can be told, killed and frozen at once. */
+#define CGROUP_HOLDS_MEMORY 1U
+#define CGROUP_HOLDS_PIDS   2U
+#define CGROUP_HOLDS_CPU    4U
+#define CGROUP_HOLDS_TREE   8U
 
 struct cgroup_limits {
     int64_t memory_bytes;        /* of the instance, 0 none */
@@ -31,15 +37,18 @@ struct cgroup;      /* one instance's subtree */
 
 /*
  * Looks at the host once. fs is the mount point (normally "/sys/fs/cgroup"; a parameter so that tests can use a folder
- * of their own); prefix is "fuzzd-<8 hex>" made by cgroup_prefix. force is NULL or a back-end's name ("v1", "none").
+ * of their own); prefix is "fuzzd-<8 hex>" made by cgroup_prefix. force is NULL or a back-end's name ("v2", "v1", "none").
  * Never fails for want of cgroups: then the back-end is none, with the reason in cgroup_root_why.
  */
 struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force);
 /* Also leaves PREFIX/ctl when this process entered it, and removes what is empty then. */
 void cgroup_root_free(struct cgroup_root *root);
-const char *cgroup_root_name(const struct cgroup_root *root); /* "v1", "none" */
-/* What does not hold with this back-end, in plain words, one a line; "" when all holds. */
+const char *cgroup_root_name(const struct cgroup_root *root); /* "v2", "v1", "none" */
+/* What does not hold with this back-end, in plain words, one a line; "" when all holds. Borrowed until cgroup_enter_ctl. */
 const char *cgroup_root_why(const struct cgroup_root *root);
+unsigned cgroup_root_holds(const struct cgroup_root *root); /* CGROUP_HOLDS_*, 0 for none */
+/* The folder PREFIX is or will be made in; "" for none. Borrowed. */
+const char *cgroup_root_place(const struct cgroup_root *root);
 
 /* "fuzzd-" + 8 hex digits of the state folder's device and inode. buf >= 16. 0 or -errno. */
 int cgroup_prefix(const char *state_dir, char *buf, size_t size);
@@ -54,6 +63,12 @@ int cgroup_create(struct cgroup_root *root, const char *name, const struct cgrou
                   struct cgroup **ret, struct err *err);
 /* A handle to a subtree that exists already (adoption, clean-up); missing folders are fine. Never NULL. */
 struct cgroup *cgroup_attach(struct cgroup_root *root, const char *name);
+/*
+ * The same for a subtree whose folders are on record (cgroup_paths). On v2 the place depends on where fuzzd was started,
+ * so a fuzzd started elsewhere finds its instances by the record.
+ */
+struct cgroup *cgroup_attach_recorded(struct cgroup_root *root, const char *name,
+                                      const struct strv *paths);
 void cgroup_free(struct cgroup *cg); /* the handle only */
 
 /* The cgroup.procs files to write "0" to, to enter a leaf: absolute paths, one per hierarchy; empty for none. */
@@ -80,7 +95,10 @@ int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms);
 /* Removes empty parents PREFIX/CAMPAIGN and PREFIX. Best effort. */
 void cgroup_prune(struct cgroup_root *root);
 
-/* Makes PREFIX/ctl (daemon) and moves the calling process into it, so that it no longer lives and dies with whoever started it. 0 or -errno. */
+/*
+ * Makes PREFIX/ctl (daemon) and moves the calling process into it, so that it no longer lives and dies with whoever started
+ * it. On v2 then hands the controllers on, which the kernel refuses while a process sits above. 0 or -errno.
+ */
 int cgroup_enter_ctl(struct cgroup_root *root);
 
 #endif

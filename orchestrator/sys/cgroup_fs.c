@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,6 +21,7 @@
 #include "sys/proc.h"
 
 #define FILE_BYTES_MAX (64 * 1024)
+#define KILL_ROUNDS    8
 
 int cgroup_fs_write(const char *dir, const char *file, const char *text)
 {
@@ -75,7 +77,7 @@ bool cgroup_fs_has(const char *dir, const char *file)
 }
 
 /* The pids in dir/cgroup.procs, at most max; 0 in it is a process of another pid namespace and is left out. */
-static int listed(const char *dir, pid_t *ret_pids, int max)
+int cgroup_fs_listed(const char *dir, pid_t *ret_pids, int max)
 {
     cleanup_free char *path = path_join(dir, "cgroup.procs");
     cleanup_free char *data = NULL;
@@ -96,7 +98,7 @@ int cgroup_fs_kill_listed(const char *dir)
 {
     cleanup_free pid_t *pids = xcalloc(CGROUP_PIDS_MAX, sizeof(*pids));
     cleanup_free pid_t *again = xcalloc(CGROUP_PIDS_MAX, sizeof(*again));
-    int i, k, n = listed(dir, pids, CGROUP_PIDS_MAX);
+    int i, k, others = 0, n = cgroup_fs_listed(dir, pids, CGROUP_PIDS_MAX);
 
     for (i = 0; i < n; i++) {
         cleanup_close int fd = -1;
@@ -104,28 +106,40 @@ int cgroup_fs_kill_listed(const char *dir)
 
         if (pids[i] == getpid())
             continue;
+        others++;
         fd = (int)syscall(SYS_pidfd_open, pids[i], 0U);
         if (fd < 0)
             continue;
         /* Still listed once its pidfd is held: then it is the process meant, and not a later one of that pid. */
-        m = listed(dir, again, CGROUP_PIDS_MAX);
+        m = cgroup_fs_listed(dir, again, CGROUP_PIDS_MAX);
         for (k = 0; k < m && again[k] != pids[i]; k++)
             ;
         if (k < m)
             (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0U);
     }
-    return n;
+    return n < 0 ? n : others;
 }
 
 int cgroup_fs_kill(const char *dir)
 {
-    int rc = cgroup_fs_write(dir, "cgroup.kill", "1");
+    const struct timespec step = {.tv_nsec = 1000 * 1000};
+    int rc = cgroup_fs_write(dir, "cgroup.kill", "1"), round;
+    bool frozen;
 
     if (rc == -ENODEV)
         return 0;
     if (rc != -ENOENT)
         return rc;
-    rc = cgroup_fs_kill_listed(dir);
+    /* Who is frozen does not fork, and dies of SIGKILL all the same. */
+    frozen = cgroup_fs_write(dir, "cgroup.freeze", "1") == 0;
+    for (round = 0; round < KILL_ROUNDS; round++) {
+        rc = cgroup_fs_kill_listed(dir);
+        if (rc <= 0)
+            break;
+        (void)nanosleep(&step, NULL);
+    }
+    if (frozen)
+        (void)cgroup_fs_write(dir, "cgroup.freeze", "0");
     return rc < 0 ? rc : 0;
 }
 
@@ -144,7 +158,7 @@ int cgroup_fs_populated(const char *dir)
     if (rc != -ENOENT)
         return rc;
     pids = xcalloc(CGROUP_PIDS_MAX, sizeof(*pids));
-    count = listed(dir, pids, CGROUP_PIDS_MAX);
+    count = cgroup_fs_listed(dir, pids, CGROUP_PIDS_MAX);
     for (i = 0; i < count; i++)
         if (proc_identify(pids[i], &id) == 0)
             return 1;

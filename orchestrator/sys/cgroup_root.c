@@ -19,9 +19,8 @@
 #define SELF_BYTES_MAX (64 * 1024)
 
 enum kind { KIND_V2, KIND_V1, KIND_NONE };
-/* A kind without a table is recognised and not used. */
 static const struct cgroup_ops *const kind_ops[] = {
-    [KIND_V2] = NULL, [KIND_V1] = &cgroup_ops_v1, [KIND_NONE] = &cgroup_ops_none};
+    [KIND_V2] = &cgroup_ops_v2, [KIND_V1] = &cgroup_ops_v1, [KIND_NONE] = &cgroup_ops_none};
 
 static const struct hierarchy {
     const char *folder;
@@ -38,12 +37,21 @@ static const struct hierarchy {
                           "processes are killed one by one and nothing can be paused"},
 };
 
-static void why_add(struct cgroup_root *root, const char *text)
+void cgroup_root_lacks(struct cgroup_root *root, const char *text)
 {
     char *old = root->why;
 
     root->why = xasprintf("%s%s%s", old, *old != '\0' ? "\n" : "", text);
     free(old);
+}
+
+const char *cgroup_lost(unsigned what)
+{
+    return hierarchies[what == CGROUP_HOLDS_MEMORY ? CGROUP_H_MEMORY
+                       : what == CGROUP_HOLDS_PIDS ? CGROUP_H_PIDS
+                       : what == CGROUP_HOLDS_CPU  ? CGROUP_H_CPU
+                                                   : CGROUP_H_UNIFIED]
+        .lost;
 }
 
 /* The mount folder of one hierarchy when it is there and we may make groups in it; caller frees, else NULL. */
@@ -60,7 +68,7 @@ static char *hierarchy_find(struct cgroup_root *root, const char *fs, const stru
     if (problem == NULL)
         return steal_ptr(&dir);
     text = xasprintf("%s %s: %s", dir, problem, hi->lost);
-    why_add(root, text);
+    cgroup_root_lacks(root, text);
     return NULL;
 }
 
@@ -70,75 +78,8 @@ static void why_swap(struct cgroup_root *root)
 
     if (root->dir[CGROUP_H_MEMORY] != NULL && sysinfo(&si) == 0 && si.totalswap > 0 &&
         !cgroup_fs_has(root->dir[CGROUP_H_MEMORY], "memory.memsw.limit_in_bytes"))
-        why_add(root, "no swap accounting: a target that swaps may use more than its memory limit");
-}
-
-static enum kind detect(struct cgroup_root *root, const char *fs)
-{
-    int h;
-
-    if (cgroup_fs_has(fs, "cgroup.controllers")) {
-        cleanup_free char *text = xasprintf("%s is a pure cgroup v2 tree", fs);
-
-        why_add(root, text);
-        return KIND_V2;
-    }
-    for (h = 0; h < CGROUP_H_COUNT; h++)
-        root->dir[h] = hierarchy_find(root, fs, &hierarchies[h]);
-    /* Without one of these nobody could say who belongs to an instance. */
-    if (root->dir[CGROUP_H_MEMORY] == NULL && root->dir[CGROUP_H_PIDS] == NULL &&
-        root->dir[CGROUP_H_UNIFIED] == NULL)
-        return KIND_NONE;
-    why_swap(root);
-    return KIND_V1;
-}
-
-static void dirs_clear(char **dirs)
-{
-    int h;
-
-    for (h = 0; h < CGROUP_H_COUNT; h++)
-        str_set(&dirs[h], NULL);
-}
-
-struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force)
-{
-    struct cgroup_root *root = xcalloc(1, sizeof(*root));
-    enum kind kind = KIND_NONE;
-
-    root->prefix = xstrdup(prefix);
-    root->why = xstrdup("");
-    root->ops = &cgroup_ops_none;
-    if (!path_component_ok(prefix)) {
-        why_add(root, "no usable name for our cgroups");
-    } else if (force != NULL && strcmp(force, cgroup_ops_none.name) == 0) {
-        why_add(root, "cgroups are turned off");
-    } else {
-        kind = detect(root, fs);
-        if (kind_ops[kind] == NULL)
-            why_add(root, "the cgroup v2 back-end is not part of this version");
-        else if (force != NULL && strcmp(force, kind_ops[kind]->name) != 0)
-            why_add(root, "the back-end that was asked for is not what this host has");
-        else
-            root->ops = kind_ops[kind];
-    }
-    if (root->ops == &cgroup_ops_none) {
-        dirs_clear(root->dir);
-        why_add(root,
-                "no limits of memory, processes and cpu hold, nothing can be paused, and only "
-                "the keeper can find what a target leaves behind");
-    }
-    return root;
-}
-
-const char *cgroup_root_name(const struct cgroup_root *root)
-{
-    return root->ops->name;
-}
-
-const char *cgroup_root_why(const struct cgroup_root *root)
-{
-    return root->why;
+        cgroup_root_lacks(
+            root, "no swap accounting: a target that swaps may use more than its memory limit");
 }
 
 /* The folder this process is in now: "4:memory:/a/b" in /proc/self/cgroup. NULL when not told; caller frees. */
@@ -166,6 +107,104 @@ static char *self_dir(const char *mount, const char *controller)
     return NULL;
 }
 
+/* This process's group in the v2 tree, caller frees; NULL when it is not told. */
+static char *self_v2(void)
+{
+    return self_dir("", "");
+}
+
+static enum kind detect(struct cgroup_root *root, const char *fs, const char *self)
+{
+    int h;
+
+    if (cgroup_fs_has(fs, "cgroup.controllers")) {
+        cleanup_free char *mine = self == NULL ? self_v2() : NULL;
+
+        return cgroup_v2_open(root, fs, self != NULL ? self : mine, geteuid()) ? KIND_V2
+                                                                               : KIND_NONE;
+    }
+    for (h = 0; h < CGROUP_H_COUNT; h++)
+        root->dir[h] = hierarchy_find(root, fs, &hierarchies[h]);
+    /* Without one of these nobody could say who belongs to an instance. */
+    if (root->dir[CGROUP_H_MEMORY] == NULL && root->dir[CGROUP_H_PIDS] == NULL &&
+        root->dir[CGROUP_H_UNIFIED] == NULL)
+        return KIND_NONE;
+    why_swap(root);
+    return KIND_V1;
+}
+
+static void dirs_clear(char **dirs)
+{
+    int h;
+
+    for (h = 0; h < CGROUP_H_COUNT; h++)
+        str_set(&dirs[h], NULL);
+}
+
+struct cgroup_root *cgroup_root_open(const char *fs, const char *prefix, const char *force)
+{
+    return cgroup_root_open_from(fs, prefix, force, NULL);
+}
+
+struct cgroup_root *cgroup_root_open_from(const char *fs, const char *prefix, const char *force,
+                                          const char *self)
+{
+    struct cgroup_root *root = xcalloc(1, sizeof(*root));
+    enum kind kind = KIND_NONE;
+
+    root->fs = xstrdup(fs);
+    root->prefix = xstrdup(prefix);
+    root->why = xstrdup("");
+    root->ops = &cgroup_ops_none;
+    if (!path_component_ok(prefix)) {
+        cgroup_root_lacks(root, "no usable name for our cgroups");
+    } else if (force != NULL && strcmp(force, cgroup_ops_none.name) == 0) {
+        cgroup_root_lacks(root, "cgroups are turned off");
+    } else {
+        kind = detect(root, fs, self);
+        if (force != NULL && strcmp(force, kind_ops[kind]->name) != 0)
+            cgroup_root_lacks(root, "the back-end that was asked for is not what this host has");
+        else
+            root->ops = kind_ops[kind];
+    }
+    if (root->ops == &cgroup_ops_none) {
+        dirs_clear(root->dir);
+        cgroup_root_lacks(
+            root, "no limits of memory, processes and cpu hold, nothing can be paused, and only "
+                  "the keeper can find what a target leaves behind");
+    }
+    return root;
+}
+
+const char *cgroup_root_name(const struct cgroup_root *root)
+{
+    return root->ops->name;
+}
+
+const char *cgroup_root_why(const struct cgroup_root *root)
+{
+    return root->why;
+}
+
+unsigned cgroup_root_holds(const struct cgroup_root *root)
+{
+    if (root->ops == &cgroup_ops_none)
+        return 0;
+    if (root->ops == &cgroup_ops_v2)
+        return root->controllers | CGROUP_HOLDS_TREE;
+    return (root->dir[CGROUP_H_MEMORY] != NULL ? CGROUP_HOLDS_MEMORY : 0) |
+           (root->dir[CGROUP_H_PIDS] != NULL ? CGROUP_HOLDS_PIDS : 0) |
+           (root->dir[CGROUP_H_CPU] != NULL ? CGROUP_HOLDS_CPU : 0) |
+           (root->dir[CGROUP_H_UNIFIED] != NULL ? CGROUP_HOLDS_TREE : 0);
+}
+
+const char *cgroup_root_place(const struct cgroup_root *root)
+{
+    if (root->ops == &cgroup_ops_none)
+        return "";
+    return root->ops == &cgroup_ops_v2 ? root->dir[CGROUP_H_UNIFIED] : root->fs;
+}
+
 int cgroup_enter_ctl(struct cgroup_root *root)
 {
     int h, rc = 0;
@@ -178,13 +217,16 @@ int cgroup_enter_ctl(struct cgroup_root *root)
         dir = xasprintf("%s/%s/%s", root->dir[h], root->prefix, CGROUP_CTL);
         if (!root->in_ctl) {
             free(root->origin[h]);
-            root->origin[h] = self_dir(root->dir[h], hierarchies[h].self);
+            root->origin[h] = self_dir(root->ops == &cgroup_ops_v2 ? root->fs : root->dir[h],
+                                       hierarchies[h].self);
         }
         rc = path_mkdirs(dir, 0755);
         if (rc == 0)
             rc = cgroup_fs_write(dir, "cgroup.procs", "0");
     }
     root->in_ctl = true;
+    if (rc == 0 && root->ops->ctl_entered != NULL)
+        root->ops->ctl_entered(root);
     return rc;
 }
 
@@ -193,6 +235,8 @@ static void leave_ctl(struct cgroup_root *root)
 {
     int h;
 
+    if (root->ops->ctl_leaving != NULL)
+        root->ops->ctl_leaving(root);
     for (h = 0; h < CGROUP_H_COUNT; h++) {
         cleanup_free char *ctl = NULL;
 
@@ -215,6 +259,7 @@ void cgroup_root_free(struct cgroup_root *root)
         leave_ctl(root);
     dirs_clear(root->dir);
     dirs_clear(root->origin);
+    free(root->fs);
     free(root->prefix);
     free(root->why);
     free(root);

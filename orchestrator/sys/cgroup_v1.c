@@ -59,19 +59,38 @@ static int set_pids(const char *dir, int64_t pids, struct err *err)
     return rc < 0 ? err_sys(err, rc, "%s/pids.max", dir) : 0;
 }
 
+static int set_shares(const char *dir, int weight_pct, struct err *err)
+{
+    int64_t shares = (int64_t)weight_pct * CPU_SHARES_FULL / 100;
+
+    return set(dir, "cpu.shares", shares < CPU_SHARES_MIN ? CPU_SHARES_MIN : shares, err);
+}
+
+/* A share counts between neighbours, so a low one is set on every group below PREFIX and above dir, too. */
+static int set_shares_above(const struct cgroup *cg, int weight_pct, struct err *err)
+{
+    cleanup_free char *dir = cgroup_dir(cg, CGROUP_H_CPU);
+    size_t prefix_len = strlen(dir) - strlen(cg->name) - 1;
+    char *slash;
+    int rc = 0;
+
+    while (rc == 0 && (slash = strrchr(dir, '/')) > dir + prefix_len) {
+        *slash = '\0';
+        rc = set_shares(dir, weight_pct, err);
+    }
+    return rc;
+}
+
 static int set_cpu(const char *dir, const struct cgroup_limits *lim, struct err *err)
 {
-    int64_t shares = CPU_SHARES_FULL;
     int rc;
 
     rc = set(dir, "cpu.cfs_period_us", CPU_PERIOD_US, err);
     if (rc == 0)
         rc = set(dir, "cpu.cfs_quota_us",
                  lim->cpu_pct > 0 ? (int64_t)lim->cpu_pct * CPU_PERIOD_US / 100 : -1, err);
-    if (lim->cpu_weight_pct > 0)
-        shares = (int64_t)lim->cpu_weight_pct * CPU_SHARES_FULL / 100;
     if (rc == 0)
-        rc = set(dir, "cpu.shares", shares < CPU_SHARES_MIN ? CPU_SHARES_MIN : shares, err);
+        rc = set_shares(dir, lim->cpu_weight_pct > 0 ? lim->cpu_weight_pct : 100, err);
     return rc;
 }
 
@@ -103,6 +122,8 @@ static int v1_limits(const struct cgroup *cg, const struct cgroup_limits *lim, s
         cleanup_free char *inst = cgroup_dir(cg, CGROUP_H_CPU);
 
         rc = set_cpu(inst, lim, err);
+        if (rc == 0 && lim->cpu_weight_pct > 0)
+            rc = set_shares_above(cg, lim->cpu_weight_pct, err);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cgroups against the real kernel where this user may make some, and parsing against a folder that
- * only looks like a cgroup file system. Every group is below a prefix of this process alone, and
+ * Cgroups against the real kernel where this user may make some (on a hybrid host twice, the second time with the v2
+ * back-end on the tree beside), and parsing against a folder that only looks like a cgroup file system. Every group is below a prefix of this process alone, and
  * the last test proves that none is left.
  */
 #include <errno.h>
@@ -29,6 +29,8 @@
 #include "sys/proc.h"
 
 #define FS "/sys/fs/cgroup"
+
+static const char *fs; /* the tree of the round */
 
 static char prefix[32];
 static char dir[] = "/tmp/fz-cgroup.XXXXXX";
@@ -130,7 +132,7 @@ static void assert_file(const char *path, const char *want)
 
 static bool is_v1(void)
 {
-    return strcmp(cgroup_root_name(root), "v1") == 0;
+    return root == NULL || strcmp(cgroup_root_name(root), "v1") == 0;
 }
 
 static void assert_v1(const char *h, const char *name, const char *file, const char *want)
@@ -159,8 +161,6 @@ static void limits_are_really_set(void **state)
 
     (void)state;
     need_real();
-    if (!is_v1())
-        skip();
     cg = make("c/a.main", &lim);
     assert_v1("memory", "c/a.main", "memory.limit_in_bytes", "100663296\n");
     assert_v1("memory", "c/a.main/t", "memory.limit_in_bytes", "67108864\n");
@@ -169,6 +169,7 @@ static void limits_are_really_set(void **state)
     assert_v1("pids", "c/a.main", "pids.max", "36\n");
     assert_v1("cpu", "c/a.main", "cpu.cfs_quota_us", "50000\n");
     assert_v1("cpu", "c/a.main", "cpu.shares", "102\n");
+    assert_v1("cpu", "c", "cpu.shares", "102\n"); /* or "c" would weigh as much as its neighbours */
     assert_int_equal(access(path, F_OK), -1);
     free(path);
     cgroup_free(cg);
@@ -176,6 +177,45 @@ static void limits_are_really_set(void **state)
     cg = make("c/a.main", &none);
     assert_v1("pids", "c/a.main/t", "pids.max", "max\n");
     assert_v1("cpu", "c/a.main", "cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(cgroup_destroy(cg, 1000), 0);
+    cgroup_free(cg);
+}
+
+static void assert_v2(const char *name, const char *file, const char *want)
+{
+    char *path = xasprintf("%s/%s/%s/%s", cgroup_root_place(root), prefix, name, file);
+
+    assert_file(path, want);
+    free(path);
+}
+
+static void limits_are_really_set_on_v2(void **state)
+{
+    const struct cgroup_limits lim = {.memory_bytes = 96 << 20,
+                                      .target_memory_bytes = 64 << 20,
+                                      .pids = 20,
+                                      .cpu_pct = 50,
+                                      .cpu_weight_pct = 10};
+    const struct cgroup_limits none = {0};
+    struct cgroup *cg;
+
+    (void)state;
+    need_real();
+    cg = make("c/a.main", &lim);
+    assert_v2("c/a.main", "memory.max", "100663296\n");
+    assert_v2("c/a.main/t", "memory.max", "67108864\n");
+    assert_v2("c/a.main/t", "memory.oom.group", "0\n");
+    assert_v2("c/a.main/t", "pids.max", "20\n");
+    assert_v2("c/a.main", "pids.max", "36\n");
+    assert_v2("c/a.main", "cpu.max", "50000 100000\n");
+    assert_v2("c/a.main", "cpu.weight", "10\n");
+    assert_v2("c", "cpu.weight", "10\n");
+    assert_v2("c/a.main", "cgroup.subtree_control", "memory pids\n");
+    cgroup_free(cg);
+    cg = make("c/a.main", &none);
+    assert_v2("c/a.main/t", "memory.max", "max\n");
+    assert_v2("c/a.main/t", "pids.max", "max\n");
+    assert_v2("c/a.main", "cpu.max", "max 100000\n");
     assert_int_equal(cgroup_destroy(cg, 1000), 0);
     cgroup_free(cg);
 }
@@ -301,7 +341,7 @@ static void memory_limit_kills_the_target_and_is_counted(void **state)
 
     (void)state;
     need_real();
-    if (access(FS "/memory/memory.limit_in_bytes", W_OK) < 0)
+    if ((cgroup_root_holds(root) & CGROUP_HOLDS_MEMORY) == 0)
         skip();
     cg = make("c/oom.main", &lim);
     assert_int_equal(cgroup_oom_kills(cg), 0);
@@ -337,7 +377,7 @@ static void pids_limit_contains_a_fork_bomb(void **state)
 
     (void)state;
     need_real();
-    if (access(FS "/pids/cgroup.procs", W_OK) < 0)
+    if ((cgroup_root_holds(root) & CGROUP_HOLDS_PIDS) == 0)
         skip();
     cg = make("c/bomb.main", &lim);
     pid = start_in(cg, CGROUP_T, fork_bomb);
@@ -395,7 +435,7 @@ static void daemon_group_is_entered_and_left(void **state)
     /* In a child, as it moves the process that calls it. */
     pid_t pid = fork();
     if (pid == 0) {
-        struct cgroup_root *mine = cgroup_root_open(FS, prefix, NULL);
+        struct cgroup_root *mine = cgroup_root_open(fs, prefix, NULL);
         char *before = NULL, *inside = NULL, *after = NULL;
 
         if (file_read_proc("/proc/self/cgroup", 65536, &before) < 0 || cgroup_enter_ctl(mine) < 0 ||
@@ -499,20 +539,6 @@ static void host_without_cgroups_says_what_does_not_hold(void **state)
     cgroup_root_free(none);
 }
 
-static void pure_v2_host_is_recognised(void **state)
-{
-    struct cgroup_root *v2;
-    char *fs = path_join(dir, "v2");
-
-    (void)state;
-    fake_file("v2/cgroup.controllers", "cpu memory pids\n");
-    v2 = cgroup_root_open(fs, "fuzzd-x", NULL);
-    assert_string_equal(cgroup_root_name(v2), "none");
-    assert_non_null(strstr(cgroup_root_why(v2), "pure cgroup v2 tree"));
-    cgroup_root_free(v2);
-    free(fs);
-}
-
 static void prefix_names_the_state_folder(void **state)
 {
     char a[32], b[32], c[32];
@@ -541,39 +567,59 @@ static void nothing_is_left(void **state)
         assert_int_equal(access(path, F_OK), -1);
         free(path);
     }
+    char *path = path_join(cgroup_root_place(root), prefix);
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_really_set),
         cmocka_unit_test(kill_reaches_an_escapee_and_spares_the_keeper),
         cmocka_unit_test(create_refuses_a_group_with_processes),
         cmocka_unit_test(freeze_stops_the_target_and_thaw_lets_it_go_on),
-        cmocka_unit_test(memory_limit_kills_the_target_and_is_counted),
-        cmocka_unit_test(pids_limit_contains_a_fork_bomb),
         cmocka_unit_test(destroy_of_a_missing_group_succeeds),
         cmocka_unit_test(names_that_leave_the_prefix_are_refused),
         cmocka_unit_test(daemon_group_is_entered_and_left),
         cmocka_unit_test(fake_tree_is_parsed),
         cmocka_unit_test(host_without_cgroups_says_what_does_not_hold),
-        cmocka_unit_test(pure_v2_host_is_recognised),
         cmocka_unit_test(prefix_names_the_state_folder),
         cmocka_unit_test(nothing_is_left),
     };
-    int failed;
+    const struct CMUnitTest limits_v1[] = {
+        cmocka_unit_test(limits_are_really_set),
+        cmocka_unit_test(memory_limit_kills_the_target_and_is_counted),
+        cmocka_unit_test(pids_limit_contains_a_fork_bomb),
+    };
+    const struct CMUnitTest limits_v2[] = {
+        cmocka_unit_test(limits_are_really_set_on_v2),
+        cmocka_unit_test(memory_limit_kills_the_target_and_is_counted),
+        cmocka_unit_test(pids_limit_contains_a_fork_bomb),
+    };
+    static const char *const trees[] = {FS, FS "/unified"};
+    int failed = 0;
 
     if (mkdtemp(dir) == NULL)
         return 1;
     (void)snprintf(prefix, sizeof(prefix), "fuzzd-u%07x", (unsigned)getpid() & 0xfffffff);
-    root = cgroup_root_open(FS, prefix, NULL);
-    if (strcmp(cgroup_root_name(root), "none") == 0) {
-        print_message("SKIPPING what needs real cgroups:\n%s\n", cgroup_root_why(root));
+    for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+        fs = trees[i];
+        if (i > 0 && access(FS "/unified/cgroup.controllers", F_OK) < 0)
+            break;
+        root = cgroup_root_open(fs, prefix, NULL);
+        print_message("%s: %s\n%s\n", fs, cgroup_root_name(root), cgroup_root_why(root));
+        if (strcmp(cgroup_root_name(root), "none") == 0) {
+            print_message("SKIPPING what needs real cgroups\n");
+            cgroup_root_free(root);
+            root = NULL;
+        }
+        /* The limits are where the controllers are; the tree beside v1 has none. */
+        if (i == 0)
+            failed += is_v1() ? cmocka_run_group_tests(limits_v1, NULL, NULL)
+                              : cmocka_run_group_tests(limits_v2, NULL, NULL);
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
         cgroup_root_free(root);
-        root = NULL;
     }
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    cgroup_root_free(root);
     (void)path_remove_tree(dir);
     return failed;
 }
