@@ -2,9 +2,8 @@
 /*
  * Where in a cgroup v2 tree our groups may be made, and how controllers come there. A group that
  * hands controllers on may hold no process itself, so the order is: make PREFIX/ctl, move there,
- * then enable. Places, best first: a group that systemd delegated to us (or the one around it, of
- * a service with DelegateSubgroup=), the top of the tree for root, our own group when we may
- * write to it.
+ * then enable. Places, best first: a scope that systemd delegated to us, the group of a service
+ * with DelegateSubgroup=, the slice of any other service, the top of the tree for root.
  * Source: Linux Documentation/admin-guide/cgroup-v2.rst "No Internal Process Constraint",
  * "Delegation"; systemd docs/CGROUP_DELEGATION.md (the xattr "delegate").
  */
@@ -130,26 +129,41 @@ static bool is_writable(const char *dir)
     return true;
 }
 
+static bool ends_in(const char *s, const char *tail)
+{
+    size_t n = strlen(s), m = strlen(tail);
+
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
 /* Caller frees; NULL: nowhere. */
 static char *find_place(struct cgroup_root *root, const char *fs, const char *self, uid_t user)
 {
     cleanup_free char *outer = self != NULL ? outer_group(self) : xstrdup("");
     cleanup_free char *own = xasprintf("%s%s", fs, outer);
     cleanup_free char *around = path_dirname(own);
+    bool inner = *outer != '\0' && is_writable(own);
 
-    root->delegated = true;
-    if (*outer != '\0' && is_delegated(own) && is_writable(own))
+    /* What a user may write to was delegated to him; his systemd leaves no mark on it. */
+    root->delegated = inner && (user != 0 || is_delegated(own));
+    if (root->delegated && ends_in(own, ".service")) {
+        /*
+         * systemd cannot start a service again in a group that hands controllers on, and
+         * fuzzd may be killed while its instances live. A slice never holds processes.
+         */
+        root->delegated = false;
+        if (strlen(around) > strlen(fs) && is_writable(around))
+            return steal_ptr(&around);
+    } else if (root->delegated) {
         return steal_ptr(&own);
-    /* The group a service is put into below its own. */
-    if (*outer != '\0' && strlen(around) > strlen(fs) && is_delegated(around) &&
-        is_writable(around))
+    } else if (strlen(around) > strlen(fs) && is_delegated(around) && is_writable(around)) {
+        /* DelegateSubgroup=: the service's group is ours, and we are in one below it. */
+        root->delegated = true;
         return steal_ptr(&around);
-    root->delegated = false;
+    }
     if (user == 0 && is_writable(fs))
         return xstrdup(fs);
-    if (is_writable(own))
-        return steal_ptr(&own);
-    return NULL;
+    return inner ? steal_ptr(&own) : NULL;
 }
 
 /* True when somebody other than us sits in a group that may not have processes and hand controllers on. */

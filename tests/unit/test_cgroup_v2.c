@@ -299,45 +299,84 @@ static void a_delegated_group_is_the_place(void **state)
     assert_place("/system.slice/run-1.scope/fuzzd-12345678/ctl", "system.slice/run-1.scope");
 }
 
-static void our_own_group_serves_a_user_who_may_write_to_it(void **state)
+static struct cgroup_root as_user(const char *self, uid_t user, bool want)
 {
     struct cgroup_root root = {.why = xstrdup(""), .prefix = (char[]){PREFIX}};
+
+    assert_int_equal(cgroup_v2_open(&root, dir, self, user), want);
+    return root;
+}
+
+static void clear(struct cgroup_root *root)
+{
+    free(root->dir[CGROUP_H_UNIFIED]);
+    free(root->why);
+}
+
+static void a_scope_a_user_may_write_to_is_his_with_all_in_it(void **state)
+{
+    struct cgroup_root root;
 
     (void)state;
     fresh("cpu memory pids\n");
     group("app.slice/x.scope", "memory pids\n");
-    assert_true(cgroup_v2_open(&root, dir, "/app.slice/x.scope", 1000));
+    put("app.slice/x.scope/cgroup.procs", "1\n2\n");
+    root = as_user("/app.slice/x.scope", 1000, true);
     assert_non_null(strstr(root.dir[CGROUP_H_UNIFIED], "/app.slice/x.scope"));
     assert_int_equal(root.controllers, CGROUP_HOLDS_MEMORY | CGROUP_HOLDS_PIDS);
-    free(root.dir[CGROUP_H_UNIFIED]);
-    free(root.why);
+    assert_true(root.delegated);
+    clear(&root);
+}
+
+static void a_service_uses_the_slice_around_it_as_it_may_be_started_again(void **state)
+{
+    struct cgroup_root root;
+
+    (void)state;
+    fresh("cpu memory pids\n");
+    group("app.slice", "cpu memory pids\n");
+    group("app.slice/fuzzd.service", "memory pids\n");
+    root = as_user("/app.slice/fuzzd.service", 1000, true);
+    assert_string_equal(strrchr(root.dir[CGROUP_H_UNIFIED], '/'), "/app.slice");
+    assert_false(root.delegated);
+    clear(&root);
+    if (!mark_delegated("app.slice/fuzzd.service"))
+        skip();
+    root = as_user("/app.slice/fuzzd.service", 0, true);
+    assert_string_equal(strrchr(root.dir[CGROUP_H_UNIFIED], '/'), "/app.slice");
+    clear(&root);
+    /* With DelegateSubgroup= it starts in a group of its own below. */
+    group("app.slice/fuzzd.service/main", "memory pids\n");
+    root = as_user("/app.slice/fuzzd.service/main", 0, true);
+    assert_string_equal(strrchr(root.dir[CGROUP_H_UNIFIED], '/'), "/fuzzd.service");
+    clear(&root);
 }
 
 static void a_user_without_a_group_is_told_how_to_get_one(void **state)
 {
-    struct cgroup_root root = {.why = xstrdup(""), .prefix = (char[]){PREFIX}};
+    struct cgroup_root root;
 
     (void)state;
     fresh("cpu memory pids\n");
-    assert_false(cgroup_v2_open(&root, dir, "/not/there", 1000));
+    root = as_user("/not/there", 1000, false);
     assert_non_null(strstr(root.why, "systemd-run --user --scope -p Delegate=yes"));
-    free(root.why);
+    clear(&root);
 }
 
 static void other_processes_in_the_place_keep_controllers_from_us(void **state)
 {
-    struct cgroup_root root = {.why = xstrdup(""), .prefix = (char[]){PREFIX}};
+    struct cgroup_root root;
 
     (void)state;
+    /* The top as a container sees it: a group like any other. */
     fresh("cpu memory pids\n");
-    group("x.scope", "cpu memory pids\n");
-    put("x.scope/cgroup.procs", "1\n2\n");
-    put("x.scope/cgroup.subtree_control", "pids\n");
-    assert_true(cgroup_v2_open(&root, dir, "/x.scope", 1000));
+    put("cgroup.type", "domain\n");
+    put("cgroup.procs", "1\n2\n");
+    put("cgroup.subtree_control", "pids\n");
+    root = as_user("/", 0, true);
     assert_int_equal(root.controllers, CGROUP_HOLDS_PIDS);
     assert_non_null(strstr(root.why, "has other processes in it and cannot hand on memory"));
-    free(root.dir[CGROUP_H_UNIFIED]);
-    free(root.why);
+    clear(&root);
 }
 
 static void a_recorded_place_is_found_again_and_no_other(void **state)
@@ -428,7 +467,8 @@ int main(void)
         cmocka_unit_test(controllers_that_are_missing_are_left_out_and_named),
         cmocka_unit_test(root_outside_a_delegated_group_uses_the_top),
         cmocka_unit_test(a_delegated_group_is_the_place),
-        cmocka_unit_test(our_own_group_serves_a_user_who_may_write_to_it),
+        cmocka_unit_test(a_scope_a_user_may_write_to_is_his_with_all_in_it),
+        cmocka_unit_test(a_service_uses_the_slice_around_it_as_it_may_be_started_again),
         cmocka_unit_test(a_user_without_a_group_is_told_how_to_get_one),
         cmocka_unit_test(other_processes_in_the_place_keep_controllers_from_us),
         cmocka_unit_test(a_recorded_place_is_found_again_and_no_other),
