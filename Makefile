@@ -161,6 +161,17 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_COMMON_OBJ) $(LIB)
 $(BUILD)/tests/unit/test_keeper: $(BUILD)/fuzz-keeper
 $(BUILD)/tests/unit/test_preload: $(BUILD)/fuzz-preload.so
 
+# Write faults: loaded into the tests, never installed, without a sanitizer of its own.
+FAULT_SHIM  := $(BUILD)/tests/fault/shim.so
+$(FAULT_SHIM): san_flags :=
+$(FAULT_SHIM): tests/fault/shim.c tests/fault/shim.h $(BUILD)/.stamp-flags
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -fPIC -shared $(filter-out -D_FORTIFY_SOURCE=3,$(ALL_CPPFLAGS)) $(ALL_CFLAGS) $(ALL_LDFLAGS) \
+		-o $@ $<
+FAULT_UNITS := $(filter $(BUILD)/tests/unit/test_fault%,$(UNITS))
+$(FAULT_UNITS) $(BUILD)/tests/unit/test_finish: $(FAULT_SHIM)
+
 # Drivers of the end-to-end scripts.
 E2E_SRC     := $(sort $(wildcard tests/e2e/*.c))
 E2E_OBJ     := $(E2E_SRC:%.c=$(BUILD)/obj/%.o)

@@ -71,15 +71,14 @@ int err_sys(struct err *err, int code, const char *fmt, ...)
     return code;
 }
 
-int err_wrap(struct err *err, const char *fmt, ...)
+void err_wrap(struct err *err, const char *fmt, ...)
 {
     if (err == NULL)
-        return 0;
+        return;
     char before[sizeof(err->msg)];
     memcpy(before, err->msg, sizeof(before));
     va_list ap;
     va_start(ap, fmt);
     format_text(err, fmt, ap, before);
     va_end(ap);
-    return err->code;
 }

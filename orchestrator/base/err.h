@@ -17,7 +17,7 @@ int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((form
 /* Like err_set, and appends ": " and strerror(-code). */
 int err_sys(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text that is there already. Returns err->code. */
-int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts "context: " before the text that is there already. It has no code to return: the caller keeps its own. */
+void err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

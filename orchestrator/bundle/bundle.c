@@ -347,8 +347,10 @@ int bundle_make(const char *state_dir, const char *run, const char *bucket, char
     if (r == 0)
         r = write_atomic(&mk, path, err);
     maker_clear(&mk);
-    if (r < 0)
-        return err_wrap(err, "bundle %s", bucket);
+    if (r < 0) {
+        err_wrap(err, "bundle %s", bucket);
+        return r;
+    }
     *ret_path = steal_ptr(&path);
     return 0;
 }

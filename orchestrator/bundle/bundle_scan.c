@@ -330,7 +330,7 @@ int bundle_scan(const char *path, const struct bundle_sink *sink, bool match,
         if (r == 0 && match)
             r = manifest_match(manifest, sc.members, sc.n, err);
         if (r < 0)
-            r = err_wrap(err, "%s", path);
+            err_wrap(err, "%s", path);
     }
     archive_read_free(sc.a);
     in_close(&in);

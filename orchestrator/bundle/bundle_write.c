@@ -139,7 +139,7 @@ int bundle_write(int fd, struct bundle_file *files, size_t n, struct err *err)
     else
         r = write_all(a, &out, files, n, err);
     if (r == 0)
-        r = compress(&out, NULL, 0, ZSTD_e_end);
+        out.code = compress(&out, NULL, 0, ZSTD_e_end);
     if (out.code < 0)
         r = err_sys(err, out.code, "bundle");
     archive_write_free(a);

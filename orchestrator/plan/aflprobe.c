@@ -137,7 +137,7 @@ static char *afl_ask(const char *path, const struct strv *asked, struct err *err
     strv_clear(&argv);
     strv_clear(&env);
     if (r < 0) {
-        (void)err_wrap(err, "%s", path);
+        err_wrap(err, "%s", path);
         return NULL;
     }
     if (pr.timed_out)

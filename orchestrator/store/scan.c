@@ -299,7 +299,7 @@ int artifact_scan(struct db *db, const char *state_dir, const struct artifact_so
         db_rollback(db);
     scan_release(&s);
     if (r < 0) {
-        (void)err_wrap(err, "artifacts of %s/%s", src->target, src->instance);
+        err_wrap(err, "artifacts of %s/%s", src->target, src->instance);
         return r;
     }
     for (size_t i = 0; fn != NULL && i < s.n_seen; i++)

@@ -49,7 +49,13 @@ int stmt_errno(sqlite3 *sq, int rc)
 int stmt_error(sqlite3 *sq, int rc, const char *what, struct err *err)
 {
     const char *text = sq != NULL ? sqlite3_errmsg(sq) : sqlite3_errstr(rc);
+    int full = sq != NULL ? sqlite3_extended_errcode(sq) : rc;
 
+    /* A writer died in the middle of a change; only a writer may take it back. */
+    if (full == SQLITE_READONLY_ROLLBACK || full == SQLITE_READONLY_RECOVERY)
+        return err_set(err, -EROFS,
+                       "state.db was left in the middle of a change: starting fuzzd once takes it "
+                       "back");
     return err_set(err, stmt_errno(sq, rc), "state.db: %s: %s", what, text);
 }
 

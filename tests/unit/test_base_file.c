@@ -179,7 +179,8 @@ static void an_error_text_is_one_safe_line(void **state)
     struct err err = {0};
     assert_int_equal(err_set(&err, -EINVAL, "bad \"%s\"", "a\nb\x1b"), -EINVAL);
     assert_string_equal(err.msg, "bad \"a\\x0ab\\x1b\"");
-    assert_int_equal(err_wrap(&err, "file %d", 3), -EINVAL);
+    err_wrap(&err, "file %d", 3);
+    assert_int_equal(err.code, -EINVAL);
     assert_string_equal(err.msg, "file 3: bad \"a\\x0ab\\x1b\"");
     assert_int_equal(err_sys(&err, -ENOENT, "x"), -ENOENT);
     assert_string_equal(err.msg, "x: No such file or directory");
