@@ -12,9 +12,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
-#include "store/runs.h"
 
 const struct cmd_entry *const cmd_table[] = {
     &cmd_run,  &cmd_start,     &cmd_stop,   &cmd_status, &cmd_wait,   &cmd_list,
@@ -62,6 +62,29 @@ struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int
     return NULL;
 }
 
+int cmd_run_find(const struct cmd_entry *e, const struct cmd_env *env, const char *name,
+                 struct db **ret_db, struct run_row *ret)
+{
+    int code = EXIT_DONE;
+    struct db *db = cmd_open_db(e, env, &code);
+
+    if (db == NULL)
+        return code;
+    struct err err = {0};
+    int rc = runs_get(db, name, NULL, ret, &err);
+    if (rc == 0 && ret_db != NULL)
+        *ret_db = db;
+    else
+        db_close(db);
+    if (rc == 0)
+        return EXIT_DONE;
+    if (rc != -ENOENT)
+        return cmd_fail(e, EXIT_ERROR, "%s", err.msg);
+    if (name == NULL)
+        return cmd_fail(e, EXIT_NO_CAMPAIGN, "no campaign has ever run in %s", env->state_dir);
+    return cmd_fail(e, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
+}
+
 static bool unfinished_runs(const struct cmd_env *env)
 {
     struct db *db = NULL;
@@ -97,6 +120,23 @@ int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client
         return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
     }
     return EXIT_DONE;
+}
+
+int cmd_call(const struct cmd_entry *e, struct client *c, const char *verb, json_t *args,
+             int64_t timeout_ms, json_t **ret)
+{
+    int64_t until_ms = clock_now_ms() + timeout_ms;
+    struct err err = {0};
+    int rc = client_call(c, verb, args, timeout_ms, ret, &err);
+
+    json_decref(args);
+    while (rc == -EINTR) {
+        int64_t left_ms = until_ms - clock_now_ms();
+        rc = client_call_again(c, timeout_ms < 0 ? -1 : left_ms > 0 ? left_ms : 0, ret, &err);
+    }
+    if (rc == -ETIMEDOUT)
+        return EXIT_TIMEOUT;
+    return rc < 0 ? cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg) : EXIT_DONE;
 }
 
 int cmd_answer(const struct cmd_entry *e, const json_t *answer)

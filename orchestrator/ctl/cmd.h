@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "ctl/client.h"
 #include "store/db.h"
+#include "store/runs.h"
 
 /* One verb a file (cmd_VERB.c) with one entry; cmd.c holds the table. Adding a verb is a file and a row. */
 struct cmd_env {
@@ -35,10 +36,22 @@ int cmd_usage(const struct cmd_entry *e);
 /* Opens state.db read-only, or prints why not. NULL on failure with *ret_code. A missing one is *ret_code = EXIT_NO_CAMPAIGN. */
 struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code);
 /*
+ * The newest run of a campaign (name NULL: of any). ret_db: the open index, the caller closes it; NULL when it is not wanted.
+ * EXIT_DONE with *ret to be cleared by run_row_clear, else an exit code, the reason printed.
+ */
+int cmd_run_find(const struct cmd_entry *e, const struct cmd_env *env, const char *name,
+                 struct db **ret_db, struct run_row *ret);
+/*
  * A connection when there is something to talk about: to the running daemon, or to one started now because the index holds unfinished
  * runs (which it adopts). 0 with *ret NULL when neither; else an exit code, the reason printed.
  */
 int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret);
+/*
+ * Sends a request (takes the reference to args) and waits for its answer, through signals, for timeout_ms (-1: for ever).
+ * EXIT_DONE with *ret (its "ok" may be false); EXIT_TIMEOUT, nothing printed; else an exit code, the reason printed.
+ */
+int cmd_call(const struct cmd_entry *e, struct client *c, const char *verb, json_t *args,
+             int64_t timeout_ms, json_t **ret);
 /* What a refusal ("ok" false) says: prints it and returns its exit code; EXIT_DONE for an answer that is ok. */
 int cmd_answer(const struct cmd_entry *e, const json_t *answer);
 /* The document of "status --json", live campaigns from the daemon (c may be NULL), the newest run of the others from the index. name NULL: all. New reference. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzzctl logs: the last lines of what the instances of the newest run said, control bytes shown and never sent to the terminal. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
-#include "store/runs.h"
 
 #define LOG_READ_MAX  (64u << 20)
 #define LINES_DEFAULT 20
@@ -129,18 +127,10 @@ static int logs_exec(struct cmd_env *env, int argc, char **argv)
     const char *name = argv[optind];
     const char *instance = argv[optind + 1];
 
-    int code = EXIT_DONE;
-    struct db *db = cmd_open_db(&cmd_logs, env, &code);
-    if (db == NULL)
-        return code;
     struct run_row row = {0};
-    struct err err = {0};
-    int rc = runs_get(db, name, NULL, &row, &err);
-    db_close(db);
-    if (rc == -ENOENT)
-        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
-    if (rc < 0)
-        return cmd_fail(&cmd_logs, EXIT_ERROR, "%s", err.msg);
+    int code = cmd_run_find(&cmd_logs, env, name, NULL, &row);
+    if (code != EXIT_DONE)
+        return code;
     int shown = logs_print(row.dir, instance, n_lines);
     run_row_clear(&row);
     if (shown == 0 && instance != NULL)

@@ -71,15 +71,9 @@ static int request_start(const struct cmd_entry *e, const struct cmd_env *env,
         return cmd_fail(e, EXIT_USAGE, "%s: is not UTF-8", spec->path);
     }
     json_t *answer = NULL;
-    int rc = client_call(c, "start", args, -1, &answer, &err);
-    while (rc == -EINTR)
-        rc = client_call_again(c, -1, &answer, &err);
-    json_decref(args);
-    if (rc < 0) {
-        client_close(c);
-        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
-    }
-    int code = cmd_answer(e, answer);
+    int code = cmd_call(e, c, "start", args, -1, &answer);
+    if (code == EXIT_DONE)
+        code = cmd_answer(e, answer);
     if (code != EXIT_DONE) {
         json_decref(answer);
         client_close(c);
@@ -128,9 +122,11 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
         } else if (env->json) {
             cmd_print_json(answer);
         } else if (!env->quiet) {
-            printf("campaign %s started: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
-                   plan->run_id, plan->n_targets, plan->n_targets == 1 ? "" : "s", n_instances,
-                   n_instances == 1 ? "" : "s");
+            bool waits = state != NULL && strcmp(state, "waiting") == 0;
+
+            printf("campaign %s %s: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
+                   waits ? "waits for a free core" : "started", plan->run_id, plan->n_targets,
+                   plan->n_targets == 1 ? "" : "s", n_instances, n_instances == 1 ? "" : "s");
             (void)fflush(stdout);
         }
         str_set(ret_name, plan->campaign);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzzctl stop: ends a campaign, its artifacts collected and triaged (at most 30 s); the verdict is then "interrupted" or "findings". */
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/exitcode.h"
 #include "ctl/cmd.h"
-#include "store/runs.h"
 
 /* Nothing to talk to: a name is either known and ended, or unknown. */
 static int stop_nothing(struct cmd_env *env, const char *name)
@@ -17,18 +15,10 @@ static int stop_nothing(struct cmd_env *env, const char *name)
             puts("nothing is running");
         return EXIT_DONE;
     }
-    int code = EXIT_DONE;
-    struct db *db = cmd_open_db(&cmd_stop, env, &code);
-    if (db == NULL)
-        return code;
     struct run_row row = {0};
-    struct err err = {0};
-    int rc = runs_get(db, name, NULL, &row, &err);
-    db_close(db);
-    if (rc == -ENOENT)
-        return cmd_fail(&cmd_stop, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
-    if (rc < 0)
-        return cmd_fail(&cmd_stop, EXIT_ERROR, "%s", err.msg);
+    int code = cmd_run_find(&cmd_stop, env, name, NULL, &row);
+    if (code != EXIT_DONE)
+        return code;
     if (!env->quiet)
         printf("campaign %s is not running\n", name);
     run_row_clear(&row);
@@ -64,14 +54,10 @@ static int stop_exec(struct cmd_env *env, int argc, char **argv)
     if (all)
         json_object_set_new(args, "all", json_true());
     json_t *answer = NULL;
-    struct err err = {0};
-    int rc = client_call(c, "stop", args, -1, &answer, &err);
-    while (rc == -EINTR)
-        rc = client_call_again(c, -1, &answer, &err);
-    json_decref(args);
+    code = cmd_call(&cmd_stop, c, "stop", args, -1, &answer);
     client_close(c);
-    if (rc < 0)
-        return cmd_fail(&cmd_stop, EXIT_NO_DAEMON, "%s", err.msg);
+    if (code != EXIT_DONE)
+        return code;
     if (name != NULL && json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
         json_decref(answer);
         return stop_nothing(env, name);

@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzzctl wait: returns when a campaign has ended, with the exit code of its verdict. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
 #include "ctl/cmd.h"
 #include "oracle/verdict.h"
-#include "store/runs.h"
 
 /* A campaign that is not live: the verdict of its newest run. */
 static int verdict_from_index(struct cmd_env *env, const char *name)
 {
-    int code = EXIT_DONE;
-    struct db *db = cmd_open_db(&cmd_wait, env, &code);
-
-    if (db == NULL)
-        return code;
     struct run_row row = {0};
-    struct err err = {0};
-    int rc = runs_get(db, name, NULL, &row, &err);
-    db_close(db);
-    if (rc == -ENOENT)
-        return cmd_fail(&cmd_wait, EXIT_NO_CAMPAIGN, "no campaign named %s",
-                        name != NULL ? name : "so");
-    if (rc < 0)
-        return cmd_fail(&cmd_wait, EXIT_ERROR, "%s", err.msg);
+    int code = cmd_run_find(&cmd_wait, env, name, NULL, &row);
+
+    if (code != EXIT_DONE)
+        return code;
     if (!env->quiet)
         printf("campaign %s: %s\n", row.campaign, row.verdict != NULL ? row.verdict : row.state);
     code = row.verdict != NULL ? verdict_exit_code(verdict_parse(row.verdict)) : EXIT_DEGRADED;
@@ -66,20 +54,13 @@ static int wait_exec(struct cmd_env *env, int argc, char **argv)
     if (name != NULL)
         json_object_set_new(args, "name", json_string(name));
     json_t *answer = NULL;
-    struct err err = {0};
-    int64_t until_ms = clock_now_ms() + timeout_ms;
-    int rc = client_call(c, "wait", args, timeout_ms, &answer, &err);
-    while (rc == -EINTR) {
-        int64_t left_ms = until_ms - clock_now_ms();
-        rc = client_call_again(c, timeout_ms < 0 ? -1 : left_ms > 0 ? left_ms : 0, &answer, &err);
-    }
-    json_decref(args);
+    code = cmd_call(&cmd_wait, c, "wait", args, timeout_ms, &answer);
     client_close(c);
-    if (rc == -ETIMEDOUT)
+    if (code == EXIT_TIMEOUT)
         return cmd_fail(&cmd_wait, EXIT_TIMEOUT, "%s has not ended yet",
                         name != NULL ? name : "the campaign");
-    if (rc < 0)
-        return cmd_fail(&cmd_wait, EXIT_NO_DAEMON, "%s", err.msg);
+    if (code != EXIT_DONE)
+        return code;
     if (json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
         json_decref(answer);
         return verdict_from_index(env, name);
