@@ -6,18 +6,25 @@
  */
 #include "sys/cpu.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "base/parse.h"
 
 #define SHARED_LOCK_DIR "/run/lock"
+#define LOCKS_BYTES_MAX (1 << 20)
 
 int cpu_allowed(int *ret_cpus, int max)
 {
@@ -124,4 +131,71 @@ int cpu_take(const int *cpus, int n, int *ret_cpu)
         (void)close(fd);
     }
     return rc;
+}
+
+/* "5: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF" in /proc/locks, device and inode being the file's. */
+static bool is_flocked(const struct stat *st)
+{
+    cleanup_free char *data = NULL;
+    char want[64], *rest, *line;
+
+    (void)snprintf(want, sizeof(want), " %02x:%02x:%llu ", major(st->st_dev), minor(st->st_dev),
+                   (unsigned long long)st->st_ino);
+    if (file_read_proc("/proc/locks", LOCKS_BYTES_MAX, &data) < 0)
+        return false;
+    for (rest = data; (line = strsep(&rest, "\n")) != NULL;)
+        if (strstr(line, " FLOCK ") != NULL && strstr(line, "-> ") == NULL &&
+            strstr(line, want) != NULL)
+            return true;
+    return false;
+}
+
+static bool has_open(const char *pid, const struct stat *lock)
+{
+    cleanup_free char *path = xasprintf("/proc/%s/fd", pid);
+    cleanup_dir DIR *d = opendir(path);
+    struct dirent *de;
+    struct stat st;
+
+    while (d != NULL && (de = readdir(d)) != NULL)
+        if (de->d_name[0] != '.' && fstatat(dirfd(d), de->d_name, &st, 0) == 0 &&
+            st.st_ino == lock->st_ino && st.st_dev == lock->st_dev)
+            return true;
+    return false;
+}
+
+static bool is_keeper(const char *pid)
+{
+    cleanup_free char *path = xasprintf("/proc/%s/comm", pid);
+    cleanup_free char *comm = NULL;
+
+    return file_read_proc(path, 64, &comm) == 0 && strncmp(comm, "fuzz-keeper", 11) == 0;
+}
+
+int cpu_owner(int cpu, pid_t *ret_pid)
+{
+    cleanup_close int dirfd = lock_dir_open();
+    cleanup_dir DIR *proc = NULL;
+    struct dirent *de;
+    struct stat st;
+    char name[32];
+    uint64_t pid;
+
+    *ret_pid = 0;
+    if (dirfd < 0)
+        return dirfd;
+    (void)snprintf(name, sizeof(name), "fuzzd-cpu%d", cpu);
+    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!is_flocked(&st))
+        return 0;
+    proc = opendir("/proc");
+    while (proc != NULL && (de = readdir(proc)) != NULL) {
+        if (parse_u64(de->d_name, INT32_MAX, &pid) < 0 || !has_open(de->d_name, &st))
+            continue;
+        *ret_pid = (pid_t)pid;
+        if (is_keeper(de->d_name))
+            break;
+    }
+    return 1;
 }

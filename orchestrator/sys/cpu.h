@@ -2,6 +2,8 @@
 #ifndef SYS_CPU_H
 #define SYS_CPU_H
 
+#include <sys/types.h>
+
 #include "base/err.h"
 
 #define CPU_MAX 1024
@@ -15,5 +17,11 @@ int cpu_allowed(int *ret_cpus, int max);
  * Returns the fd and *ret_cpu, or -EBUSY (all taken), -errno.
  */
 int cpu_take(const int *cpus, int n, int *ret_cpu);
+
+/*
+ * Whether a core is owned, without taking it even for an instant: 1, 0, or -errno. *ret_pid is a process that has the lock's
+ * file open (a keeper before others), 0 when none that we may look at has.
+ */
+int cpu_owner(int cpu, pid_t *ret_pid);
 
 #endif

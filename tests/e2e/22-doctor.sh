@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# fuzzctl doctor: a line for each fact, by what was tried and not by what is said to be there;
+# hosts that lack something are made by mounts of our own that nobody else sees.
+# limit: 60
+. tests/e2e/lib.sh
+need fuzzctl fuzz-keeper fuzz-preload.so
+
+level() { # NAME: its level in the last JSON answer
+    jq -r --arg n "$1" '[.checks[] | select(.name == $n) | .level] | unique | join(",")' "$T/out"
+}
+
+assert_exit "a host that holds all is told so" 0 "$FUZZCTL" doctor
+assert_eq "each line has a level" "" "$(grep -Ev '^(ok|warn|bad)  |^      ' "$T/out")"
+assert_match "AFL++ and its version" '^ok +afl-fuzz +/.*afl-fuzz, version [0-9]' "$(cat "$T/out")"
+assert_exit "the same as JSON" 0 "$FUZZCTL" doctor --json
+assert_eq "versioned, with the verdict" "1 true" "$(jq -r '"\(.version) \(.ok)"' "$T/out")"
+for name in kill pause memory pids ipc; do
+    assert_eq "$name holds here" ok "$(level $name)"
+done
+assert_eq "no group of the trial is left" "" "$(find /sys/fs/cgroup -maxdepth 6 -type d -name 'fuzzd-doctor*')"
+assert_exit "arguments are refused" 2 "$FUZZCTL" doctor now
+
+AFL_FUZZ=$T/none
+export AFL_FUZZ
+assert_exit "no afl-fuzz is bad" 1 "$FUZZCTL" doctor --json
+assert_eq "and named" bad "$(level afl-fuzz)"
+assert_match "with what mends it" 'apt-get install' "$(jq -r '.checks[] | select(.name == "afl-fuzz") | .mend' "$T/out")"
+unset AFL_FUZZ
+
+echo >"$T/file"
+assert_exit "a state folder that cannot be is bad" 1 "$FUZZCTL" --state "$T/file" doctor
+chmod 777 "$FZ_STATE"
+assert_exit "a state folder that all may write to is a warning" 0 "$FUZZCTL" doctor --json
+assert_eq "and named" warn "$(level state)"
+chmod 700 "$FZ_STATE"
+
+if ! unshare -m true 2>/dev/null; then
+    skip "hosts that lack something" "no mount namespaces here"
+    exit 0
+fi
+cat >"$T/nocg" <<EOF
+mount -t tmpfs none /sys/fs/cgroup && exec "$FUZZCTL" doctor --json
+EOF
+assert_exit "a host without cgroups is bad" 1 unshare -m sh "$T/nocg"
+assert_eq "the back-end, the limits" "bad,warn bad" "$(level cgroup) $(level memory)"
+assert_match "what it means" 'nothing that a target does is contained' "$(jq -r '.checks[].means' "$T/out")"
+
+cat >"$T/held" <<EOF
+mount -t tmpfs none /run/lock && cd /run/lock || exit 9
+for n in \$(seq 0 127); do : >fuzzd-cpu\$n; done
+exec 5<fuzzd-cpu\$1
+flock -n 5 || exit 8
+"$FUZZCTL" doctor 5<&-
+EOF
+cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+assert_exit "cores are looked at without being taken" 0 unshare -m sh "$T/held" "$cpu"
+assert_match "a held core has its owner's pid" "^ok +core +core $cpu is held by pid [0-9]+" "$(cat "$T/out")"
+assert_match "the others are free" "^(ok|warn) +cores +$(($(nproc) - 1)) of $(nproc) free" "$(cat "$T/out")"
