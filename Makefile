@@ -171,6 +171,7 @@ $(FAULT_SHIM): tests/fault/shim.c tests/fault/shim.h $(BUILD)/.stamp-flags
 		-o $@ $<
 FAULT_UNITS := $(filter $(BUILD)/tests/unit/test_fault%,$(UNITS))
 $(FAULT_UNITS) $(BUILD)/tests/unit/test_finish: $(FAULT_SHIM)
+$(BUILD)/tests/unit/test_fault_farm: $(BUILD)/fuzz-keeper
 
 # Drivers of the end-to-end scripts.
 E2E_SRC     := $(sort $(wildcard tests/e2e/*.c))

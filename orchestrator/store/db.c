@@ -2,13 +2,16 @@
 /*
  * Opening state.db. A commit that returned 0 is on the disk (WAL with
  * synchronous=FULL), which is what lets an artifact be acknowledged. The file is
- * made 0600 before SQLite sees it; its -wal and -shm take the same mode.
+ * made 0600 before SQLite sees it; its -wal and -shm take the same mode. A new one
+ * is only made where there is nothing that an old one would have spoken of.
  */
 #include "store/db.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,9 +34,48 @@ static int exec(struct db *db, const char *sql, const char *what, struct err *er
     return rc == SQLITE_OK ? 0 : stmt_error(db->sq, rc, what, err);
 }
 
-/* A regular file of that name, made when create is set. */
-static int prepare_file(const char *path, bool create, struct err *err)
+/* True when a plan.json lies depth folders below this one. */
+static bool holds_plan(int parent, const char *name, int depth)
 {
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *de;
+    struct stat sb;
+    bool found = false;
+
+    if (dir == NULL && fd >= 0)
+        (void)close(fd);
+    if (dir != NULL && depth == 0)
+        return faccessat(fd, "plan.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    while (dir != NULL && !found && (de = readdir(dir)) != NULL) {
+        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
+            fstatat(fd, de->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(sb.st_mode))
+            continue;
+        found = holds_plan(fd, de->d_name, depth - 1);
+    }
+    return found;
+}
+
+/* An index that knows nothing is only believed where nothing has run: campaigns/NAME/RUN. */
+static int check_new(const char *state_dir, const char *what, struct err *err)
+{
+    cleanup_free char *path = path_join(state_dir, "campaigns");
+
+    if (!holds_plan(AT_FDCWD, path, 2))
+        return 0;
+    return err_set(err, -EIO,
+                   "%s/state.db is damaged (it is %s, and campaigns/ holds runs): see fuzzd(8), "
+                   "DAMAGED STATE",
+                   state_dir, what);
+}
+
+/* A regular file of that name, made when create is set. */
+static int prepare_file(const char *state_dir, const char *path, bool create, struct err *err)
+{
+    int r = 0;
+
+    if (access(path, F_OK) < 0 && errno == ENOENT && (r = check_new(state_dir, "missing", err)) < 0)
+        return r;
     struct stat sb;
     cleanup_close int fd =
         open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
@@ -44,10 +86,58 @@ static int prepare_file(const char *path, bool create, struct err *err)
         return err_sys(err, -errno, "cannot look at %s", path);
     if (!S_ISREG(sb.st_mode))
         return err_set(err, -EINVAL, "%s is not a regular file", path);
-    return 0;
+    return sb.st_size == 0 ? check_new(state_dir, "empty", err) : 0;
 }
 
-static int set_up(struct db *db, bool writable, struct err *err)
+/* The first column of the first row; caller frees, NULL none. */
+static char *first_text(struct db *db, const char *sql, int *ret_code, struct err *err)
+{
+    cleanup_stmt sqlite3_stmt *st = NULL;
+    int r = stmt_open(db, sql, &st, err);
+
+    if (r == 0)
+        r = stmt_step(db, st, err);
+    *ret_code = r < 0 ? r : 0;
+    return r == 1 ? stmt_dup(st, 0) : NULL;
+}
+
+/*
+ * SQLite reads what lacks of the last page as zeros. While there is a log or a journal, that page may stand in it; after it
+ * there are only whole pages.
+ */
+static int check_size(struct db *db, const char *path, struct err *err)
+{
+    cleanup_free char *wal = xasprintf("%s-wal", path);
+    cleanup_free char *journal = xasprintf("%s-journal", path);
+    cleanup_free char *text = NULL;
+    struct stat sb;
+    int r;
+    long page;
+
+    if ((stat(wal, &sb) == 0 || stat(journal, &sb) == 0) && sb.st_size > 0)
+        return 0;
+    text = first_text(db, "PRAGMA page_size", &r, err);
+    page = text != NULL ? strtol(text, NULL, 10) : 0;
+    if (r == 0 && stat(path, &sb) == 0 && page > 0 && sb.st_size % page != 0)
+        return err_set(err, -EIO,
+                       "%s is damaged (its last page is cut): see fuzzd(8), DAMAGED STATE", path);
+    return r;
+}
+
+/* Once a start, by the writer: that its pages hang together. */
+static int check_pages(struct db *db, struct err *err)
+{
+    int r;
+    cleanup_free char *text = first_text(db, "PRAGMA quick_check(1)", &r, err);
+
+    if (r == 0 && (text == NULL || strcmp(text, "ok") != 0))
+        return err_set(err, -EIO, "state.db is damaged (%s): see fuzzd(8), DAMAGED STATE",
+                       text != NULL ? text : "no answer");
+    return r;
+}
+
+static int set_up(struct db *db, const char *state_dir, const char *path, bool writable,
+                  struct err *err)
 {
     int r;
 
@@ -55,8 +145,19 @@ static int set_up(struct db *db, bool writable, struct err *err)
     (void)sqlite3_extended_result_codes(db->sq, 1);
     (void)sqlite3_db_config(db->sq, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db->sq, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    if (!writable)
-        return schema_check(db->sq, err);
+    if ((r = check_size(db, path, err)) < 0)
+        return r;
+    r = schema_check(db->sq, err);
+    if (r == -ENOENT) {
+        int lost = check_new(state_dir, "empty", err);
+
+        if (lost < 0)
+            return lost;
+    } else if (r == 0 && writable) {
+        r = check_pages(db, err);
+    }
+    if (!writable || (r < 0 && r != -ENOENT && r != -EPROTO))
+        return r;
     if ((r = exec(db, "PRAGMA journal_mode = WAL", "switching to WAL", err)) < 0 ||
         (r = exec(db, "PRAGMA synchronous = FULL", "setting it up", err)) < 0 ||
         (r = exec(db, "PRAGMA foreign_keys = ON", "setting it up", err)) < 0)
@@ -71,14 +172,14 @@ int db_open(const char *state_dir, bool writable, struct db **ret, struct err *e
     struct db *db;
     int rc, r;
 
-    if ((r = prepare_file(path, writable, err)) < 0)
+    if ((r = prepare_file(state_dir, path, writable, err)) < 0)
         return r;
     db = xcalloc(1, sizeof(*db));
     rc = sqlite3_open_v2(path, &db->sq, flags, NULL);
     if (rc != SQLITE_OK)
         r = stmt_error(db->sq, rc, "opening it", err);
     else
-        r = set_up(db, writable, err);
+        r = set_up(db, state_dir, path, writable, err);
     if (r < 0) {
         db_close(db);
         return r;

@@ -56,6 +56,9 @@ int stmt_error(sqlite3 *sq, int rc, const char *what, struct err *err)
         return err_set(err, -EROFS,
                        "state.db was left in the middle of a change: starting fuzzd once takes it "
                        "back");
+    if ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB)
+        return err_set(err, -EIO, "state.db is damaged (%s: %s): see fuzzd(8), DAMAGED STATE", what,
+                       text);
     return err_set(err, stmt_errno(sq, rc), "state.db: %s: %s", what, text);
 }
 

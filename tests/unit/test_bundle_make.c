@@ -103,6 +103,9 @@ static void fill(void)
     struct artifact_source src = {.run = RUN, .target = "t", .instance = "main", .out_dir = out};
     bool more = false;
 
+    assert_int_equal(path_mkdirs(state_dir, 0755), 0);
+    if (db_open(state_dir, true, &db, &err) != 0)
+        fail_msg("%s", err.msg);
     assert_int_equal(path_mkdirs(run_dir, 0755), 0);
     put(dir, "pro gram", script, 0755);
     put_copy("plan.json");
@@ -110,8 +113,6 @@ static void fill(void)
     put(out, "crashes/id:000000,sig:06", "bad and long", 0644);
     put(out, "crashes/id:000001,sig:06", "bad", 0644);
     put(out, "crashes/id:000002,sig:06", "bad", 0644);
-    if (db_open(state_dir, true, &db, &err) != 0)
-        fail_msg("%s", err.msg);
     assert_int_equal(runs_put(db, &run, &err), 0);
     if (artifact_scan(db, state_dir, &src, on_seen, db, &more, &err) < 0)
         fail_msg("%s", err.msg);

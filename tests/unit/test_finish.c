@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "fault.h"
 #include "report/fields.h"
 #include "report/finish.h"
 #include "report/model.h"
@@ -557,7 +559,71 @@ static void the_one_who_is_told_may_free_it(void **ctx)
     assert_int_equal(w.verdict, VERDICT_CLEAN);
 }
 
-int main(void)
+/* Reads a form of the report: absent, or whole. */
+static bool whole_form(const char *name)
+{
+    cleanup_free char *path = xasprintf("%s/report/%s", w.plan.run_dir, name), *text = NULL;
+    size_t size;
+    int r = file_read(AT_FDCWD, path, 1 << 20, &text, &size);
+    json_t *j;
+
+    if (r < 0) {
+        assert_int_equal(r, -ENOENT);
+        return false;
+    }
+    if (strcmp(name, "report.md") == 0) {
+        assert_true(size > 100 && text[size - 1] == '\n');
+        return true;
+    }
+    j = json_loadb(text, size, 0, NULL);
+    assert_string_equal(fields_text(j, "verdict"), "clean");
+    json_decref(j);
+    return true;
+}
+
+static void a_report_that_cannot_be_written_is_a_reason_and_no_lost_verdict(void **ctx)
+{
+    static const int errors[] = {ENOSPC, EIO};
+    bool hit = true;
+
+    (void)ctx;
+    for (int i = 0; i < 4; i++, hit = true) {
+        for (long at = 1; hit; at++) {
+            struct finish *f = NULL;
+            struct run_row run;
+            struct err err = {0};
+            int64_t until_ms;
+            bool both;
+
+            (void)teardown(NULL);
+            (void)setup(NULL);
+            put_rows();
+            assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan,
+                                          &w.facts, false, NULL, 0, on_done, NULL, &f, &err),
+                             0);
+            until_ms = clock_now_ms() + 5000;
+            fault_arm(w.plan.run_dir, errors[i % 2], i >= 2, at);
+            while (!w.done && clock_now_ms() < until_ms)
+                assert_true(sd_event_run(w.loop, 100000) >= 0);
+            hit = fault_disarm() > 0;
+            assert_true(w.done);
+            assert_int_equal(w.verdict, VERDICT_CLEAN);
+            finish_free(f);
+            both = whole_form("report.json");
+            both = whole_form("report.md") && both;
+            assert_int_equal(runs_get(w.db, "c", RUN, &run, &err), 0);
+            assert_string_equal(run.state, "ended");
+            assert_string_equal(run.verdict, "clean");
+            if (hit)
+                assert_non_null(strstr(run.reasons, "cannot write the report into"));
+            else
+                assert_true(both && strstr(run.reasons, "cannot write") == NULL);
+            run_row_clear(&run);
+        }
+    }
+}
+
+int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -581,7 +647,10 @@ int main(void)
         T(a_run_that_goes_on_waits_for_its_triage),
         T(one_that_is_freed_half_way_calls_nobody),
         T(the_one_who_is_told_may_free_it),
+        T(a_report_that_cannot_be_written_is_a_reason_and_no_lost_verdict),
     };
 
+    (void)argc;
+    fault_reexec(argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
