@@ -67,7 +67,7 @@ int64_t stats_sane_count(int64_t v)
     return v;
 }
 
-/* Digits only, the whole of s. */
+/* Digits only, the whole of s; what is larger than any real figure is none. */
 static bool read_int(const char *s, size_t n, int64_t *ret)
 {
     int64_t v = 0;
@@ -79,6 +79,8 @@ static bool read_int(const char *s, size_t n, int64_t *ret)
             return false;
         v = v * 10 + (s[i] - '0');
     }
+    if (v > STATS_MAX_NUMBER)
+        return false;
     *ret = v;
     return true;
 }

@@ -10,9 +10,11 @@
  * What AFL++ tells of an instance: fuzzer_stats, StatsD datagrams, files. All three are hostile input: bounded, by key, unknown
  * keys skipped, numbers checked. Source: AFL++ docs/afl-fuzz_approach.md, src/afl-fuzz-stats.c, src/afl-fuzz-statsd.c.
  */
-#define STATS_MAX_BYTES (64 << 10) /* of fuzzer_stats; a real one is about 1 KiB */
-#define STATS_MAX_DGRAM 8192       /* of one StatsD datagram; a real one is about 1.4 KiB */
-#define STATS_MAX_NAME  160
+#define STATS_MAX_BYTES  (64 << 10) /* of fuzzer_stats; a real one is about 1 KiB */
+#define STATS_MAX_DGRAM  8192       /* of one StatsD datagram; a real one is about 1.4 KiB */
+#define STATS_MAX_NAME   160
+/* Largest figure that is taken: 2^16 of them add up, and seconds become milliseconds, within int64_t. */
+#define STATS_MAX_NUMBER ((INT64_C(1) << 47) - 1)
 
 struct stats {
     bool have_stats, have_statsd;

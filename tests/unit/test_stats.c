@@ -207,6 +207,25 @@ static void statsd_bounds_the_name(void **state)
     assert_string_equal(name, "aaaaaaa");
 }
 
+/* Figures of many instances are added up, and seconds become milliseconds. */
+static void a_figure_that_could_wrap_a_sum_is_none(void **state)
+{
+    (void)state;
+    static const char file[] = "execs_done : 140737488355327\nexecs_done : 140737488355328\n"
+                               "edges_found : 999999999999999999\ncommand_line : x\n";
+    static const char gram[] = "fuzzing.execs_done:140737488355328|g|#banner:a/b/c\n"
+                               "fuzzing.edges_found:7|g|#banner:a/b/c\n";
+    struct stats st = {0};
+    char name[STATS_MAX_NAME];
+
+    assert_int_equal(stats_parse(file, sizeof(file) - 1, &st), 0);
+    assert_int_equal(st.execs_done, STATS_MAX_NUMBER);
+    assert_int_equal(st.edges_found, 0);
+    assert_int_equal(stats_parse_statsd(gram, sizeof(gram) - 1, name, sizeof(name), &st), 0);
+    assert_int_equal(st.execs_done, STATS_MAX_NUMBER);
+    assert_int_equal(st.edges_found, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +238,7 @@ int main(void)
         cmocka_unit_test(statsd_cut_at_any_length_is_read_by_whole_gauges),
         cmocka_unit_test(statsd_refuses_what_is_not_of_an_instance),
         cmocka_unit_test(statsd_bounds_the_name),
+        cmocka_unit_test(a_figure_that_could_wrap_a_sum_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
