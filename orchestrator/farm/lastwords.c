@@ -18,19 +18,24 @@
 
 #define LASTWORDS_TAIL (16 << 10)
 
-/* Drops "ESC [ ... letter", "ESC ( X", SO and SI. Returns the new length; works in place. */
+/*
+ * Drops "ESC [ ... letter", "ESC ( X", SO and SI. Returns the new length; works in place. A sequence that is cut ends
+ * with its line: what stands on the next one is not part of it.
+ */
 static size_t strip_colours(char *s, size_t n)
 {
     size_t o = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (s[i] == '\033' && i + 1 < n && s[i + 1] == '[') {
-            for (i += 2; i < n && !(s[i] >= '@' && s[i] <= '~'); i++)
+            for (i += 2; i < n && s[i] >= ' ' && s[i] <= '?'; i++)
                 ;
+            if (i >= n || s[i] < '@' || s[i] > '~')
+                i--;
         } else if (s[i] == '\033' && i + 1 < n && (s[i + 1] == '(' || s[i + 1] == ')')) {
-            i += 2;
+            i += i + 2 < n && s[i + 2] != '\n' ? 2 : 1;
         } else if (s[i] == '\016' || s[i] == '\017') {
-            if (i + 2 < n && s[i + 1] == ')') /* bSTOP: SI ")B" */
+            if (i + 2 < n && s[i + 1] == ')' && s[i + 2] != '\n') /* bSTOP: SI ")B" */
                 i += 2;
         } else {
             s[o++] = s[i];

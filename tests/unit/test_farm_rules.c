@@ -163,6 +163,18 @@ static void lastwords_do_not_believe_a_target(void **state)
     }
 }
 
+static void lastwords_end_a_cut_colour_with_its_line(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "\033[0;31\n[-] PROGRAM ABORT : why\n", "\033(\n[-] PROGRAM ABORT : why\n",
+        "\017)\n[-] PROGRAM ABORT : why\n", "\033[1;9\001\033[0m\n[-] PROGRAM ABORT : why\n"};
+    char out[64];
+
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+        assert_string_equal(lastwords_parse(text[i], strlen(text[i]), out, sizeof(out)), "why");
+}
+
 static void lastwords_are_of_this_run(void **state)
 {
     (void)state;
@@ -193,6 +205,7 @@ int main(void)
         cmocka_unit_test(health_allows_for_calibration_and_slow_figures),
         cmocka_unit_test(lastwords_are_those_of_the_abort),
         cmocka_unit_test(lastwords_do_not_believe_a_target),
+        cmocka_unit_test(lastwords_end_a_cut_colour_with_its_line),
         cmocka_unit_test(lastwords_are_of_this_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
