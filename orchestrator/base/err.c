@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Error text for people. Whatever a file or a program put into the text ends up
- * on somebody's terminal, so control bytes are always spelt out here, and a text
- * that is too long is cut rather than refused.
+ * on somebody's terminal and in JSON, so control bytes and what is not UTF-8 are always
+ * spelt out here, and a text that is too long is cut rather than refused.
  */
 #include "base/err.h"
 
@@ -10,29 +10,33 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* True when s[i] is a control byte of ASCII, or the second byte of a C1 control in UTF-8. */
-static int is_control(const char *s, size_t i)
+#include "base/parse.h"
+
+/* Bytes of the character at s when it can stand in a text: whole, well-formed, no control. 0: spell its byte out. */
+static size_t char_length(const char *s)
 {
-    unsigned char c = (unsigned char)s[i];
-    if (c < 0x20 || c == 0x7f)
-        return 1;
-    return c >= 0x80 && c <= 0x9f && i > 0 && (unsigned char)s[i - 1] == 0xc2;
+    unsigned char c = (unsigned char)s[0];
+    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (c < 0x80)
+        return c >= 0x20 && c != 0x7f;
+    if (strnlen(s, n) < n || !text_utf8_ok(s, n) || (c == 0xc2 && (unsigned char)s[1] <= 0x9f))
+        return 0;
+    return n;
 }
 
 static void copy_escaped(char *out, size_t size, const char *s)
 {
     size_t n = 0;
-    for (size_t i = 0; s[i] != '\0'; i++) {
-        if (is_control(s, i)) {
-            if (n + 5 > size)
-                break;
-            (void)snprintf(out + n, 5, "\\x%02x", (unsigned char)s[i]);
-            n += 4;
-        } else {
-            if (n + 2 > size)
-                break;
-            out[n++] = s[i];
-        }
+    while (*s != '\0') {
+        size_t len = char_length(s);
+        if (n + (len > 0 ? len : 4) + 1 > size)
+            break;
+        if (len > 0)
+            memcpy(out + n, s, len);
+        else
+            (void)snprintf(out + n, 5, "\\x%02x", (unsigned char)*s);
+        n += len > 0 ? len : 4;
+        s += len > 0 ? len : 1;
     }
     out[n] = '\0';
 }

@@ -11,7 +11,7 @@ struct err {
     char msg[1024]; /* one line, no newline at the end */
 };
 
-/* Fills *err (NULL is allowed) with code and the formatted text; control bytes in it are shown as \xNN. Returns code. */
+/* Fills *err (NULL is allowed) with code and the formatted text; control bytes and what is not UTF-8 are shown as \xNN. Returns code. */
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Like err_set, and appends ": " and strerror(-code). */

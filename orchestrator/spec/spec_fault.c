@@ -20,6 +20,19 @@ void spec_faults_clear(struct spec_faults *f)
     f->n = 0;
 }
 
+/* strlcpy that does not cut a character in two. s is UTF-8. */
+static void copy_cut(char *buf, size_t size, const char *s)
+{
+    size_t n = strlen(s);
+    if (n >= size) {
+        n = size - 1;
+        while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+            n--;
+    }
+    memcpy(buf, s, n);
+    buf[n] = '\0';
+}
+
 void spec_faults_add(struct spec_faults *f, int line, const char *section, const char *key,
                      bool warning, const char *fmt, ...)
 {
@@ -40,11 +53,11 @@ void spec_faults_add(struct spec_faults *f, int line, const char *section, const
     (void)vsnprintf(msg, sizeof(msg), fmt, ap);
     va_end(ap);
     (void)err_set(&text, 0, "%s", msg);
-    (void)strlcpy(ft->msg, text.msg, sizeof(ft->msg));
+    copy_cut(ft->msg, sizeof(ft->msg), text.msg);
     (void)err_set(&text, 0, "%s", section != NULL ? section : "");
-    (void)strlcpy(ft->section, text.msg, sizeof(ft->section));
+    copy_cut(ft->section, sizeof(ft->section), text.msg);
     (void)err_set(&text, 0, "%s", key != NULL ? key : "");
-    (void)strlcpy(ft->key, text.msg, sizeof(ft->key));
+    copy_cut(ft->key, sizeof(ft->key), text.msg);
 }
 
 size_t spec_faults_errors(const struct spec_faults *f)

@@ -186,7 +186,9 @@ static void an_error_text_is_one_safe_line(void **state)
     assert_string_equal(err.msg, "x: No such file or directory");
     assert_int_equal(err_set(NULL, -EPERM, "x"), -EPERM);
     (void)err_set(&err, 0, "caf\xc3\xa9 \xc2\x9bm");
-    assert_string_equal(err.msg, "caf\xc3\xa9 \xc2\\x9bm");
+    assert_string_equal(err.msg, "caf\xc3\xa9 \\xc2\\x9bm");
+    (void)err_set(&err, 0, "a\xff\xe2\x82z \xe2\x82\xac \xc3");
+    assert_string_equal(err.msg, "a\\xff\\xe2\\x82z \xe2\x82\xac \\xc3");
     char many[4000];
     memset(many, '\n', sizeof(many) - 1);
     many[sizeof(many) - 1] = '\0';
