@@ -63,12 +63,18 @@ static bool by_kit(const struct replay_run *run, const char *target, struct verd
 
     while (text_next(&pos, &l)) {
         char t[sizeof(line_target)] = "", c[sizeof(class_)] = "", i[sizeof(inv)] = "";
+        char mark[sizeof(v->marker)];
 
         if (!text_starts(&l, "FZ-FAIL ") || !text_value(&l, "target=", t, sizeof(t)) ||
             !text_value(&l, "class=", c, sizeof(c)) || !text_value(&l, "inv=", i, sizeof(i)))
             continue;
         if (!word_ok(c) || !word_ok(i))
             continue;
+        /* Without the blank the line was torn, maybe within the id. */
+        snprintf(mark, sizeof(mark), " inv=%s ", i);
+        if (text_find(&l, mark) == NULL)
+            continue;
+        strlcpy(v->marker, mark, sizeof(v->marker));
         strlcpy(line_target, word_ok(t) ? t : target, sizeof(line_target));
         strlcpy(class_, strcmp(c, "memory") == 0 ? "crash" : c, sizeof(class_));
         strlcpy(inv, i, sizeof(inv));
@@ -84,7 +90,6 @@ static bool by_kit(const struct replay_run *run, const char *target, struct verd
     strlcpy(v->kind, inv, sizeof(v->kind));
     snprintf(v->signature, sizeof(v->signature), "%s %s %s", class_, line_target, inv);
     strlcpy(v->why, "harness: id of the check that failed", sizeof(v->why));
-    snprintf(v->marker, sizeof(v->marker), " inv=%s ", inv);
     v->severity = kit_severity(class_);
     v->evidence = EVIDENCE_KIT;
     return true;
@@ -181,6 +186,7 @@ static bool assertion(const struct text_line *l, struct verdict_of_run *v)
 {
     const char *mark = text_find(l, ": Assertion `"), *p, *q, *end;
     char func[128] = "", name[128], expr[256], sig[512], marker[192];
+    size_t n = 0;
 
     if (mark == NULL)
         return false;
@@ -193,7 +199,10 @@ static bool assertion(const struct text_line *l, struct verdict_of_run *v)
     if (end == NULL)
         end = l->s + l->n;
     text_copy(expr, sizeof(expr), q, (size_t)(end - q));
-    snprintf(marker, sizeof(marker), "Assertion `%.160s", expr);
+    /* As it stands there: up to a byte that is shown as another. */
+    while (n < 160 && q + n < end && q[n] >= 0x20 && q[n] <= 0x7e)
+        n++;
+    snprintf(marker, sizeof(marker), "Assertion `%.*s", (int)n, q);
     /* C++ prints a whole declaration: keep the name. */
     signature_function(name, sizeof(name), func);
     p = strrchr(name, ' ');

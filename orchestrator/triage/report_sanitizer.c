@@ -86,8 +86,18 @@ static const struct word *word_find(const struct word *w, size_t n, const struct
     return NULL;
 }
 
-/* "heap-buffer-overflow on address", "data race (pid=1)": words up to " on ", " (" or ':'. */
-static void headline_kind(const char *s, const char *end, char *buf, size_t size)
+/* Copies what stands there as it is, up to a byte that a marker cannot hold: a marker is searched in the text. */
+static void marker_copy(struct report *r, const char *s, size_t n)
+{
+    size_t len = 0;
+
+    while (len < n && len + 1 < sizeof(r->marker) && s[len] >= 0x20 && s[len] <= 0x7e)
+        len++;
+    text_copy(r->marker, sizeof(r->marker), s, len);
+}
+
+/* "heap-buffer-overflow on address", "data race (pid=1)": words up to " on ", " (" or ':'. Returns where they end. */
+static const char *headline_kind(const char *s, const char *end, char *buf, size_t size)
 {
     size_t n = 0;
 
@@ -108,6 +118,7 @@ static void headline_kind(const char *s, const char *end, char *buf, size_t size
         buf[n++] = isalnum((unsigned char)*s) || *s == '-' || *s == '_' ? *s : '?';
     }
     buf[n] = '\0';
+    return s;
 }
 
 /* "==12==ERROR: AddressSanitizer: SEGV on ...", "==12==AddressSanitizer: hard rss limit ...", "WARNING: ThreadSanitizer: ..." */
@@ -140,10 +151,9 @@ static bool headline_parse(const struct text_line *l, struct report *r)
             strlcpy(r->kind, kind->kind, sizeof(r->kind));
             strlcpy(r->marker, kind->text, sizeof(r->marker));
         } else {
-            headline_kind(p, end, r->kind, sizeof(r->kind));
-            strlcpy(r->marker, r->kind, sizeof(r->marker));
-            for (char *c = r->marker; strcmp(r->tool, "tsan") == 0 && (c = strchr(c, '-')) != NULL;)
-                *c = ' ';
+            while (p < end && *p == ' ')
+                p++;
+            marker_copy(r, p, (size_t)(headline_kind(p, end, r->kind, sizeof(r->kind)) - p));
         }
         return r->kind[0] != '\0';
     }

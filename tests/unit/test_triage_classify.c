@@ -178,6 +178,40 @@ static void any_bytes_are_read_without_harm(void **state)
     }
 }
 
+/* repro.sh searches the marker in what the program writes. */
+static void a_marker_is_words_of_the_text(void **state)
+{
+    static const struct {
+        char text[120];
+        enum evidence evidence;
+        const char *marker;
+    } t[] = {
+        {"==1==ERROR: AddressSanitizer: some new fault on address 0x1\n", EVIDENCE_SANITIZER,
+         "some new fault"},
+        {"==1==ERROR: AddressSanitizer: CHECK failed: x.cpp:1\n", EVIDENCE_SANITIZER,
+         "CHECK failed"},
+        {"==1==ERROR: AddressSanitizer: heap\x80overflow on\n", EVIDENCE_SANITIZER, "heap"},
+        {"WARNING: ThreadSanitizer: data race (pid=1)\n", EVIDENCE_SANITIZER, "data race"},
+        {"x: a.c:1: f: Assertion `n == \xc3\xa9' failed.\n", EVIDENCE_LIBC, "Assertion `n == "},
+        {"FZ-FAIL target=t class=invariant inv=C1 detail=x\n", EVIDENCE_KIT, " inv=C1 "},
+        /* torn, maybe within C13 */
+        {"FZ-FAIL target=t class=invariant inv=C1", EVIDENCE_SIGNAL, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        char text[sizeof(t[i].text)];
+        struct replay_run run = {.end = REPLAY_SIGNAL, .code = 6, .err_text = text};
+        struct verdict_of_run v;
+
+        memcpy(text, t[i].text, sizeof(text));
+        classify_run(&run, "t", "", &v);
+        assert_int_equal(v.evidence, t[i].evidence);
+        assert_string_equal(v.marker, t[i].marker);
+        assert_non_null(strstr(text, v.marker));
+    }
+}
+
 static void function_names_lose_what_builds_differ_in(void **state)
 {
     static const struct {
@@ -206,6 +240,7 @@ int main(void)
         cmocka_unit_test(each_report_gives_its_words),
         cmocka_unit_test(a_report_cut_anywhere_is_read_without_harm),
         cmocka_unit_test(any_bytes_are_read_without_harm),
+        cmocka_unit_test(a_marker_is_words_of_the_text),
         cmocka_unit_test(function_names_lose_what_builds_differ_in),
     };
 
