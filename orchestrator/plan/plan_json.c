@@ -14,8 +14,10 @@
 #include "base/path.h"
 #include "plan/plan.h"
 
-#define TEXT_MAX 8192
-#define LIST_MAX 1024
+#define TEXT_MAX   8192
+#define LIST_MAX   1024
+/* Larger than any key of a spec takes, small enough to be added up and multiplied by a thousand. */
+#define NUMBER_MAX ((json_int_t)1 << 53)
 
 enum kind {
     K_TEXT,   /* char *, any text */
@@ -26,8 +28,8 @@ enum kind {
     K_BELOW, /* K_PATH below run_dir */
     K_BOOL,
     K_INT, /* int, >= 0 */
-    K_I64, /* int64_t, >= 0 */
-    K_U64, /* uint64_t, below 2^53 (the seed) */
+    K_I64, /* int64_t, 0 to NUMBER_MAX */
+    K_U64, /* uint64_t, the same */
     K_LONG,
     K_LIST, /* struct strv */
     K_LIMITS,
@@ -105,6 +107,9 @@ static const struct member plan_members[] = {
     M(plan, warnings, K_LIST),
     {0},
 };
+
+static const char *const target_also[] = {"instances", NULL};
+static const char *const plan_also[] = {"version", "cpus", "targets", "hash", NULL};
 
 static const char *const stop_on_names[] = {
     [SPEC_STOP_NEVER] = "never", [SPEC_STOP_FIRST] = "first"};
@@ -273,7 +278,8 @@ static int list_in(const struct reader *r, const char *name, const json_t *j, st
     return 0;
 }
 
-static int members_in(const struct reader *r, const struct member *m, const json_t *j, void *base);
+static int members_in(const struct reader *r, const struct member *m, const char *const *also,
+                      const json_t *j, void *base);
 
 static int member_in(const struct reader *r, const struct member *m, const json_t *j, void *at)
 {
@@ -297,7 +303,7 @@ static int member_in(const struct reader *r, const struct member *m, const json_
     case K_INT:
     case K_I64:
     case K_LONG:
-        if (!json_is_integer(j) || n < 0 || (m->kind == K_INT && n > INT32_MAX))
+        if (!json_is_integer(j) || n < 0 || n > (m->kind == K_INT ? INT32_MAX : NUMBER_MAX))
             return bad(r, m->name, "is not a number in range");
         if (m->kind == K_INT)
             *(int *)at = (int)n;
@@ -307,16 +313,20 @@ static int member_in(const struct reader *r, const struct member *m, const json_
             *(int64_t *)at = n;
         return 0;
     case K_U64:
-        if (!json_is_integer(j) || n < 0)
+        if (!json_is_integer(j) || n < 0 || n > NUMBER_MAX)
             return bad(r, m->name, "is not a number in range");
         *(uint64_t *)at = (uint64_t)n;
         return 0;
     case K_LIST:
         return list_in(r, m->name, j, at);
     case K_LIMITS:
-        return members_in(r, limits_members, j, at);
+        return members_in(r, limits_members, NULL, j, at);
     case K_PROGRAM:
-        return json_is_null(j) ? 0 : members_in(r, program_members, j, at);
+        if (json_is_null(j))
+            return 0;
+        if (json_is_null(json_object_get(j, "path")))
+            return bad(r, m->name, "has no path");
+        return members_in(r, program_members, NULL, j, at);
     case K_ROLE:
         v = s != NULL ? plan_role_from_name(s) : -EINVAL;
         if (v < 0)
@@ -332,19 +342,43 @@ static int member_in(const struct reader *r, const struct member *m, const json_
     return bad(r, m->name, "is unknown");
 }
 
-static int members_in(const struct reader *r, const struct member *m, const json_t *j, void *base)
+/* Whether a member is read by the table or by its own code (also, NULL ends). */
+static bool member_known(const struct member *m, const char *const *also, const char *name)
 {
+    for (; m->name != NULL; m++) {
+        if (strcmp(m->name, name) == 0)
+            return true;
+    }
+    for (; also != NULL && *also != NULL; also++) {
+        if (strcmp(*also, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A member that nobody reads would be lost when the plan is kept, and its hash with it: none is allowed. */
+static int members_in(const struct reader *r, const struct member *m, const char *const *also,
+                      const json_t *j, void *base)
+{
+    const struct member *table = m;
+    const char *name;
+    json_t *v;
+
     if (!json_is_object(j))
         return bad(r, m->name, "has no object around it");
     for (; m->name != NULL; m++) {
-        const json_t *v = json_object_get(j, m->name);
         int rc;
 
+        v = json_object_get(j, m->name);
         if (v == NULL)
             return bad(r, m->name, "is missing");
         rc = member_in(r, m, v, (char *)base + m->offset);
         if (rc < 0)
             return rc;
+    }
+    json_object_foreach ((json_t *)(uintptr_t)j, name, v) {
+        if (!member_known(table, also, name))
+            return err_set(r->err, -EINVAL, "plan: \"%.64s\" is not a member it can have", name);
     }
     return 0;
 }
@@ -374,7 +408,7 @@ static int target_in(const struct reader *r, const json_t *j, const struct plan 
 {
     const json_t *list = json_object_get(j, "instances");
     size_t n = json_array_size(list);
-    int rc = members_in(r, target_members, j, t);
+    int rc = members_in(r, target_members, target_also, j, t);
 
     if (rc < 0)
         return rc;
@@ -387,7 +421,7 @@ static int target_in(const struct reader *r, const json_t *j, const struct plan 
     for (size_t i = 0; i < n; i++) {
         struct plan_instance *inst = &t->instances[i];
 
-        rc = members_in(r, instance_members, json_array_get(list, i), inst);
+        rc = members_in(r, instance_members, NULL, json_array_get(list, i), inst);
         if (rc < 0)
             return rc;
         if (inst->argv.n < 4 || strcmp(inst->argv.v[0], p->afl_path) != 0)
@@ -409,7 +443,7 @@ static int plan_in(const struct reader *r0, const json_t *j, struct plan *p)
 
     if (json_integer_value(json_object_get(j, "version")) != PLAN_VERSION)
         return bad(&r, "version", "is not one this program knows");
-    rc = members_in(&r, plan_members, j, p);
+    rc = members_in(&r, plan_members, plan_also, j, p);
     if (rc < 0)
         return rc;
     r.run_dir = p->run_dir;

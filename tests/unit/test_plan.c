@@ -607,6 +607,19 @@ static void a_changed_or_hostile_plan_is_refused(void **state)
         {"targets.0.instances.0.env", json_pack("[s%]", "A=\0B", (size_t)4)},
         {"targets.0.instances.1.name", json_string("main")},
         {"targets.0.instances.0.timeout_ms", NULL},
+        {"targets.0.harness.path", json_null()},
+        {"targets.0.cmplog.path", json_null()},
+        {"budget_ms", json_integer(INT64_MAX)},
+        {"limits.timeout_ms", json_integer(INT64_MAX)},
+        {"targets.0.init_timeout_ms", json_integer((INT64_C(1) << 53) + 1)},
+        {"targets.0.n_seeds", json_integer(INT64_MAX)},
+        {"seed", json_integer(INT64_MAX)},
+        /* What is not read would be lost when the plan is kept, and the hash with it. */
+        {"new", json_null()},
+        {"limits.new", json_integer(1)},
+        {"targets.0.new", json_integer(1)},
+        {"targets.0.harness.new", json_integer(1)},
+        {"targets.0.instances.0.new", json_integer(1)},
     };
 
     (void)state;
