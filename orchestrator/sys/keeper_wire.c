@@ -19,40 +19,69 @@
 #define SUM_KEY "sum="
 #define SUM_LEN (sizeof(SUM_KEY) - 1 + 64 + 1)
 
-enum kind { KIND_LIST, KIND_TEXT, KIND_CHARS, KIND_I64, KIND_INT, KIND_BOOL, KIND_PROC, KIND_END };
+enum kind {
+    KIND_LIST,
+    KIND_TEXT,
+    KIND_CHARS,
+    KIND_I64, /* 0 to NUMBER_MAX */
+    KIND_INT, /* 0 to the field's own most */
+    KIND_CPU, /* int, -1 none */
+    KIND_BOOL,
+    KIND_PROC,
+    KIND_END
+};
 
 struct field {
     const char *key;
     enum kind kind;
     size_t offset;
     size_t size; /* of KIND_CHARS */
+    int max;     /* of KIND_INT */
 };
+
+/* Largest of KIND_I64: what can be added up and multiplied by a thousand. */
+#define NUMBER_MAX (INT64_C(1) << 53)
+#define CPU_MAX    65535
+#define PORT_MAX   65535
+#define CODE_MAX   4095 /* an exit code, a signal or an errno */
 
 #define DESC(k, type, member)                                                                      \
     {                                                                                              \
-        k, type, offsetof(struct keeper_desc, member), 0                                           \
+        k, type, offsetof(struct keeper_desc, member), 0, 0                                        \
+    }
+#define DESC_INT(k, member, max)                                                                   \
+    {                                                                                              \
+        k, KIND_INT, offsetof(struct keeper_desc, member), 0, max                                  \
     }
 #define RUN(k, type, member)                                                                       \
     {                                                                                              \
-        k, type, offsetof(struct keeper_run, member), 0                                            \
+        k, type, offsetof(struct keeper_run, member), 0, 0                                         \
+    }
+#define RUN_INT(k, member, max)                                                                    \
+    {                                                                                              \
+        k, KIND_INT, offsetof(struct keeper_run, member), 0, max                                   \
     }
 #define RUN_CHARS(k, member)                                                                       \
     {                                                                                              \
         k, KIND_CHARS, offsetof(struct keeper_run, member),                                        \
-            sizeof(((struct keeper_run *)NULL)->member)                                            \
+            sizeof(((struct keeper_run *)NULL)->member), 0                                         \
     }
 #define EXIT(k, type, member)                                                                      \
     {                                                                                              \
-        k, type, offsetof(struct keeper_exit, member), 0                                           \
+        k, type, offsetof(struct keeper_exit, member), 0, 0                                        \
+    }
+#define EXIT_INT(k, member, max)                                                                   \
+    {                                                                                              \
+        k, KIND_INT, offsetof(struct keeper_exit, member), 0, max                                  \
     }
 #define EXIT_CHARS(k, member)                                                                      \
     {                                                                                              \
         k, KIND_CHARS, offsetof(struct keeper_exit, member),                                       \
-            sizeof(((struct keeper_exit *)NULL)->member)                                           \
+            sizeof(((struct keeper_exit *)NULL)->member), 0                                        \
     }
 #define FIELD_END                                                                                  \
     {                                                                                              \
-        NULL, KIND_INT, 0, 0                                                                       \
+        NULL, KIND_INT, 0, 0, 0                                                                    \
     }
 
 /* clang-format off */
@@ -65,22 +94,22 @@ static const struct field desc_fields[] = {
     DESC("run", KIND_TEXT, run_path), DESC("exit", KIND_TEXT, exit_path),
     DESC("id", KIND_TEXT, id), DESC("plan", KIND_TEXT, plan_hash),
     DESC("log_max_bytes", KIND_I64, log_max_bytes), DESC("grace_ms", KIND_I64, grace_ms),
-    DESC("fsize_bytes", KIND_I64, fsize_bytes), DESC("cpu", KIND_INT, cpu),
-    DESC("statsd_port", KIND_INT, statsd_port), FIELD_END};
+    DESC("fsize_bytes", KIND_I64, fsize_bytes), DESC("cpu", KIND_CPU, cpu),
+    DESC_INT("statsd_port", statsd_port, PORT_MAX), FIELD_END};
 
 static const struct field run_fields[] = {
     RUN_CHARS("id", id), RUN_CHARS("plan", plan_hash),
     RUN("keeper", KIND_PROC, keeper), RUN("afl", KIND_PROC, afl),
-    RUN("cpu", KIND_INT, cpu), RUN("statsd_port", KIND_INT, statsd_port),
+    RUN("cpu", KIND_CPU, cpu), RUN_INT("statsd_port", statsd_port, PORT_MAX),
     RUN("started_at_ms", KIND_I64, started_at_ms), RUN("own_ipc", KIND_BOOL, own_ipc),
     RUN("cgroup", KIND_LIST, cgroups), FIELD_END};
 
 static const struct field exit_fields[] = {
-    EXIT("end", KIND_END, end), EXIT("code", KIND_INT, code), EXIT("asked", KIND_BOOL, asked),
+    EXIT("end", KIND_END, end), EXIT_INT("code", code, CODE_MAX), EXIT("asked", KIND_BOOL, asked),
     EXIT("killed_after_grace", KIND_BOOL, killed_after_grace),
     EXIT("ended_at_ms", KIND_I64, ended_at_ms), EXIT("oom_kills", KIND_I64, oom_kills),
     EXIT("user_ms", KIND_I64, user_ms), EXIT("system_ms", KIND_I64, system_ms),
-    EXIT("max_rss_bytes", KIND_I64, max_rss_bytes), EXIT("leftover", KIND_INT, leftover),
+    EXIT("max_rss_bytes", KIND_I64, max_rss_bytes), EXIT_INT("leftover", leftover, INT32_MAX),
     EXIT_CHARS("what", what), EXIT_CHARS("started_afl", started_afl), FIELD_END};
 /* clang-format on */
 
@@ -139,6 +168,7 @@ static void out_field(struct out *o, const struct field *f, const void *obj)
         (void)snprintf(text, sizeof(text), "%" PRId64, *(const int64_t *)(const void *)p);
         break;
     case KIND_INT:
+    case KIND_CPU:
         (void)snprintf(text, sizeof(text), "%d", *(const int *)(const void *)p);
         break;
     case KIND_BOOL:
@@ -238,9 +268,11 @@ static int in_item(const struct field *fields, char *item, void *obj, char ***sl
     case KIND_CHARS:
         return strlcpy(p, value, f->size) < f->size ? 0 : -EBADMSG;
     case KIND_I64:
-        return number_parse(value, -INT64_MAX, INT64_MAX, (int64_t *)(void *)p);
+        return number_parse(value, 0, NUMBER_MAX, (int64_t *)(void *)p);
     case KIND_INT:
-        if (number_parse(value, -INT32_MAX, INT32_MAX, &n) < 0)
+    case KIND_CPU:
+        if (number_parse(value, f->kind == KIND_CPU ? -1 : 0,
+                         f->kind == KIND_CPU ? CPU_MAX : f->max, &n) < 0)
             return -EBADMSG;
         *(int *)(void *)p = (int)n;
         return 0;

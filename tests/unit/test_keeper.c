@@ -658,7 +658,7 @@ static int load_run(const char *path)
 
 static void records_cut_or_changed_anywhere_are_refused(void **state)
 {
-    struct keeper_exit e = {.end = KEEPER_SIGNALLED, .code = 9, .ended_at_ms = -1};
+    struct keeper_exit e = {.end = KEEPER_SIGNALLED, .code = 9, .ended_at_ms = 1700000000123};
     struct keeper_run r = {.id = "c/a/main", .cpu = 1, .keeper = {17, 18, "ab"}, .own_ipc = true};
     char *path = path_join(dir, "cut"), text[4096];
     struct keeper_exit back;
@@ -675,7 +675,7 @@ static void records_cut_or_changed_anywhere_are_refused(void **state)
     (void)close(fd);
     assert_int_equal(keeper_exit_load(path, &back), 0);
     assert_string_equal(back.what, "line?break");
-    assert_int_equal(back.ended_at_ms, -1);
+    assert_int_equal(back.ended_at_ms, 1700000000123);
     strv_add(&r.cgroups, "/sys/fs/cgroup/x");
     n = keeper_run_format(text, sizeof(text), &r);
     assert_true(n > 0);
@@ -686,6 +686,39 @@ static void records_cut_or_changed_anywhere_are_refused(void **state)
     strv_clear(&r.cgroups);
     (void)unlink(path);
     free(path);
+}
+
+/* A record may be as whole as it likes: its figures are reckoned with. */
+static void figures_out_of_range_are_refused(void **state)
+{
+    static const struct keeper_run runs[] = {{.started_at_ms = INT64_MAX},
+                                             {.started_at_ms = -1},
+                                             {.statsd_port = 65536},
+                                             {.cpu = -2},
+                                             {.cpu = 65536}};
+    static const struct keeper_exit exits[] = {{.ended_at_ms = INT64_MAX},
+                                               {.oom_kills = -1},
+                                               {.max_rss_bytes = (INT64_C(1) << 53) + 1},
+                                               {.code = -1},
+                                               {.code = 4096},
+                                               {.leftover = -1}};
+    const struct keeper_run good = {.cpu = -1, .started_at_ms = INT64_C(1) << 53};
+    char text[KEEPER_RECORD_BYTES];
+    struct keeper_exit e;
+    struct keeper_run r;
+    int n;
+
+    (void)state;
+    n = keeper_run_format(text, sizeof(text), &good);
+    assert_int_equal(keeper_run_parse(text, (size_t)n, &r), 0);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        n = keeper_run_format(text, sizeof(text), &runs[i]);
+        assert_int_equal(keeper_run_parse(text, (size_t)n, &r), -EBADMSG);
+    }
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
+        n = keeper_exit_format(text, sizeof(text), &exits[i]);
+        assert_int_equal(keeper_exit_parse(text, (size_t)n, &e), -EBADMSG);
+    }
 }
 
 static void description_cut_anywhere_is_refused(void **state)
@@ -763,6 +796,7 @@ int main(void)
         cmocka_unit_test(segments_are_removed_by_creator_and_time),
         cmocka_unit_test(death_of_the_keeper_reaches_the_program),
         cmocka_unit_test(records_cut_or_changed_anywhere_are_refused),
+        cmocka_unit_test(figures_out_of_range_are_refused),
         cmocka_unit_test(description_cut_anywhere_is_refused),
     };
     int failed;
