@@ -123,6 +123,14 @@ static int bad_archive(const struct scan *sc, struct err *err)
     return bad(sc, err, NULL, why != NULL ? why : "no tar archive");
 }
 
+/* True when one name is the other, or a folder of it: both cannot be files. */
+static bool names_clash(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
+
+    return strncmp(a, b, n) == 0 && (na == nb || (na < nb ? b : a)[n] == '/');
+}
+
 /* Judges the header alone. 0 a file, 1 a folder (skipped), -EBADMSG. */
 static int entry_check(struct scan *sc, struct archive_entry *e, struct err *err)
 {
@@ -152,8 +160,8 @@ static int entry_check(struct scan *sc, struct archive_entry *e, struct err *err
         sc->bytes + (uint64_t)archive_entry_size(e) > (uint64_t)BUNDLE_MAX_BYTES)
         return bad(sc, err, name, "it is larger than 1G together with those before");
     for (size_t i = 0; i < sc->n; i++) {
-        if (strcmp(sc->members[i].name, name) == 0)
-            return bad(sc, err, name, "it is there twice");
+        if (names_clash(sc->members[i].name, name))
+            return bad(sc, err, name, "it is there twice, or as a file and a folder");
     }
     return 0;
 }

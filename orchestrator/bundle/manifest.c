@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "bundle/bundle.h"
 
@@ -55,29 +57,36 @@ int manifest_parse(const char *text, size_t size, json_t **ret, struct err *err)
     return 0;
 }
 
-/* The member of that name; at most one, as the reader refuses doubles. */
-static const struct member *member_find(const struct member *members, size_t n, const char *name)
+/* The member of that name; at most one, as the reader refuses doubles. n: there is none. */
+static size_t member_find(const struct member *members, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(members[i].name, name) == 0)
-            return &members[i];
-    }
-    return NULL;
+    size_t i = 0;
+
+    while (i < n && strcmp(members[i].name, name) != 0)
+        i++;
+    return i;
 }
 
-static int entry_match(const json_t *entry, const struct member *members, size_t n, struct err *err)
+/* listed: which members an entry before named. */
+static int entry_match(const json_t *entry, const struct member *members, size_t n, bool *listed,
+                       struct err *err)
 {
     const char *name = json_string_value(json_object_get(entry, "name"));
     const char *sha256 = json_string_value(json_object_get(entry, "sha256"));
     const json_t *size = json_object_get(entry, "size");
     const struct member *m;
+    size_t at;
 
     if (name == NULL || sha256 == NULL || !json_is_integer(size) || !member_name_ok(name) ||
         strcmp(name, MANIFEST_NAME) == 0)
         return err_set(err, -EBADMSG, MANIFEST_NAME ": a member is not described as it must be");
-    m = member_find(members, n, name);
-    if (m == NULL)
+    at = member_find(members, n, name);
+    if (at == n)
         return err_set(err, -EBADMSG, "%s: listed in the manifest, but not there", name);
+    if (listed[at])
+        return err_set(err, -EBADMSG, "%s: listed twice in the manifest", name);
+    listed[at] = true;
+    m = &members[at];
     if (json_integer_value(size) < 0 || (uint64_t)json_integer_value(size) != m->size)
         return err_set(err, -EBADMSG, "%s: size is %llu, the manifest says %lld", name,
                        (unsigned long long)m->size, (long long)json_integer_value(size));
@@ -88,33 +97,21 @@ static int entry_match(const json_t *entry, const struct member *members, size_t
 
 int manifest_match(const json_t *manifest, const struct member *members, size_t n, struct err *err)
 {
-    const json_t *list = json_object_get(manifest, "members"), *entry, *other;
-    size_t i, j, listed = json_array_size(list);
+    const json_t *list = json_object_get(manifest, "members"), *entry;
+    cleanup_free bool *listed = xcalloc(n, sizeof(*listed));
+    size_t i;
 
-    if (!json_is_array(list) || listed > BUNDLE_MAX_MEMBERS)
+    if (!json_is_array(list) || json_array_size(list) > BUNDLE_MAX_MEMBERS)
         return err_set(err, -EBADMSG, MANIFEST_NAME ": members is not a list of at most %d",
                        BUNDLE_MAX_MEMBERS);
     json_array_foreach (list, i, entry) {
-        int r = entry_match(entry, members, n, err);
+        int r = entry_match(entry, members, n, listed, err);
 
         if (r < 0)
             return r;
-        for (j = 0; j < i; j++) {
-            other = json_array_get(list, j);
-            if (json_equal(json_object_get(other, "name"), json_object_get(entry, "name")))
-                return err_set(err, -EBADMSG, "%s: listed twice in the manifest",
-                               json_string_value(json_object_get(entry, "name")));
-        }
     }
-    /* Each listed one is there and none twice: more members than that are strangers. */
     for (i = 0; i < n; i++) {
-        bool known = strcmp(members[i].name, MANIFEST_NAME) == 0;
-
-        for (j = 0; j < listed && !known; j++)
-            known =
-                strcmp(members[i].name,
-                       json_string_value(json_object_get(json_array_get(list, j), "name"))) == 0;
-        if (!known)
+        if (!listed[i] && strcmp(members[i].name, MANIFEST_NAME) != 0)
             return err_set(err, -EBADMSG, "%s: not listed in the manifest", members[i].name);
     }
     return 0;

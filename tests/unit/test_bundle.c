@@ -305,6 +305,22 @@ static void members_and_manifest_must_agree(void **state)
     refused(hand_save(&h, "bad.tar.zst"), "not described");
 }
 
+/* What verifies can be unpacked: a name cannot be a file and a folder. */
+static void a_file_that_is_also_a_folder_is_refused(void **state)
+{
+    static const char *const t[][2] = {{"a", "a/b"}, {"a/b", "a"}, {"a/b/c", "a/b"}};
+    struct hand h;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        hand_begin(&h);
+        hand_good_file(&h, t[i][0], "1");
+        hand_good_file(&h, t[i][1], "2");
+        hand_manifest(&h);
+        refused(hand_save(&h, "bad.tar.zst"), "as a file and a folder");
+    }
+}
+
 static void too_many_members_are_refused(void **state)
 {
     struct hand h;
@@ -679,6 +695,7 @@ int main(void)
         cmocka_unit_test(names_that_lead_out_are_refused),
         cmocka_unit_test(links_and_devices_are_refused),
         cmocka_unit_test(members_and_manifest_must_agree),
+        cmocka_unit_test(a_file_that_is_also_a_folder_is_refused),
         cmocka_unit_test(too_many_members_are_refused),
         cmocka_unit_test(a_header_that_promises_too_much_is_refused),
         cmocka_unit_test(a_bomb_is_refused),
