@@ -32,14 +32,17 @@ int proto_buf_add(struct proto_buf *b, const void *data, size_t size)
 
 int proto_buf_next(struct proto_buf *b, json_t **ret)
 {
-    char *nl = b->used == 0 ? NULL : memchr(b->data, '\n', b->used);
-    if (nl == NULL)
+    char *nl = b->used == 0 ? NULL : memchr(b->data + b->scanned, '\n', b->used - b->scanned);
+    if (nl == NULL) {
+        b->scanned = b->used;
         return 0;
+    }
 
     size_t line_len = (size_t)(nl - b->data);
     json_t *j = json_loadb(b->data, line_len, JSON_REJECT_DUPLICATES, NULL);
 
     b->used -= line_len + 1;
+    b->scanned = 0;
     memmove(b->data, nl + 1, b->used);
     if (!json_is_object(j)) {
         json_decref(j);

@@ -23,6 +23,7 @@
 struct proto_buf {
     char *data;
     size_t used, size;
+    size_t scanned; /* no line ends before it: a line that comes in crumbs is looked at once */
 };
 /* Appends bytes. 0 or -E2BIG (drop the peer). */
 int proto_buf_add(struct proto_buf *b, const void *data, size_t size);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "ctl/proto.h"
@@ -108,9 +109,34 @@ static void proto_bounds_a_line(void **state)
     free(chunk);
 }
 
+/* Looking through the whole line at each byte would take minutes here. */
+static void a_long_line_in_single_bytes_is_read_in_time(void **state)
+{
+    const size_t size = 2u << 20;
+    struct proto_buf b = {0};
+    json_t *j = NULL;
+    clock_t start = clock();
+
+    (void)state;
+    assert_int_equal(proto_buf_add(&b, "{\"version\":1,\"a\":\"", 18), 0);
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(proto_buf_add(&b, "x", 1), 0);
+        assert_int_equal(proto_buf_next(&b, &j), 0);
+    }
+    assert_int_equal(proto_buf_add(&b, "\"}\n{", 4), 0);
+    assert_int_equal(proto_buf_next(&b, &j), 1);
+    assert_int_equal(json_string_length(json_object_get(j, "a")), size);
+    assert_int_equal(b.used, 1);
+    json_decref(j);
+    assert_int_equal(proto_buf_next(&b, &j), 0);
+    assert_true(clock() - start < 10 * CLOCKS_PER_SEC);
+    proto_buf_clear(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_line_in_single_bytes_is_read_in_time),
         cmocka_unit_test(proto_takes_lines_cut_at_every_byte),
         cmocka_unit_test(proto_refuses_what_is_no_versioned_object),
         cmocka_unit_test(proto_refuses_nesting_that_would_eat_the_stack),
