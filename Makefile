@@ -254,6 +254,8 @@ help:
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
 	'make plants     every planted bug, as make check does' \
 	'make harnesses  the harnesses only (HARNESS_CFLAGS, HARNESS_LDFLAGS, AFL_CC)' \
+	'make selftest   harnesses of our own parsers, for conf/campaigns/self.ini' \
+	'make fuzz-short each of them with libFuzzer for a minute (FUZZ_SECONDS)' \
 	'make seeds      regenerate the committed seeds; make check-seeds compares' \
 	'make demo       a campaign of about a minute, with live progress and a report' \
 	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR; uninstall removes it' \
@@ -379,3 +381,64 @@ harnesses: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
 # The main job of the README: a clean build beside a planted one, in about a minute.
 demo: programs harnesses plants
 	@BUILD=$(BUILD) sh contrib/demo
+
+# ==== Self-test: harnesses of our own parsers =============================================
+# build/harnesses/selftest-NAME/{afl,asan,replay,libfuzzer}: harnesses/selftest/NAME.c with the
+# sources st_src.NAME, compiled for each variant, as the parsers are what is fuzzed.
+# `make check` builds replay alone, with the sanitizers of the plain compiler.
+st_spec     := $(filter-out %/spec_paths.c,$(wildcard orchestrator/spec/*.c))
+st_src.ini  := $(st_spec)
+st_src.stats := orchestrator/farm/stats.c
+st_src.statsd := orchestrator/farm/stats.c
+st_src.lastwords := orchestrator/farm/lastwords.c
+st_src.report := $(patsubst %,orchestrator/triage/%.c,classify report_sanitizer signature text)
+st_src.bundle := $(patsubst %,orchestrator/bundle/%.c,bundle_read bundle_scan manifest)
+st_src.proto := orchestrator/ctl/proto.c
+# Without elfprobe, which looks for words in a harness and would find its own.
+st_src.plan := $(wildcard orchestrator/spec/*.c) \
+	$(filter-out %/elfprobe.c %/elfcalls.c %/host.c,$(wildcard orchestrator/plan/*.c)) \
+	$(patsubst %,orchestrator/sys/%.c,proc proc_child proc_run raw)
+st_src.record := orchestrator/sys/keeper_wire.c
+st_base     := $(patsubst %,orchestrator/base/%.c,alloc clock err file hash parse path path_tree)
+
+ST_NAMES    := $(patsubst harnesses/selftest/%.c,%,$(sort $(wildcard harnesses/selftest/*.c)))
+ST_VARIANTS := afl asan replay libfuzzer
+st_cflags.replay := -fsanitize=address,undefined -fno-sanitize-recover=all
+st_cflags    = $(call h_flags,$(1)) $(st_cflags.$(1)) -Iorchestrator -DFZ_VERSION='"$(VERSION)"' $(dir_flags) $(pkg_cflags)
+st_libs     := -Wl,--as-needed $(pkg_libs) -lm
+st_obj       = $(patsubst %.c,$(BUILD)/obj/selftest/$(1)/%.o,harnesses/selftest/$(2).c $(st_src.$(2)) $(st_base))
+# The replay build's kit must know that it is a sanitizer build.
+st_sdk       = $(if $(st_cflags.$(1)),$(patsubst $(BUILD)/obj/harnesses/$(1)/%,$(BUILD)/obj/selftest/$(1)/harnesses/%,$(h_sdk)),$(h_sdk))
+
+.PHONY: selftest selftest-replay fuzz-short
+selftest: $(foreach n,$(ST_NAMES),$(ST_VARIANTS:%=$(BUILD)/harnesses/selftest-$(n)/%))
+selftest-replay: $(ST_NAMES:%=$(BUILD)/harnesses/selftest-%/replay)
+check check-e2e: selftest-replay
+
+$(BUILD)/.stamp-selftest-%: export FZ_STAMP_S = $(h_cc.$*) $(call st_cflags,$*) $(h_link) $(st_libs) $(foreach n,$(ST_NAMES),$(st_src.$(n)))
+$(BUILD)/.stamp-selftest-%: FORCE
+	@mkdir -p $(@D)
+	@if [ ! -f $@ ] || [ "$$FZ_STAMP_S" != "$$(cat $@)" ]; then printf '%s\n' "$$FZ_STAMP_S" >$@; fi
+
+# 1 variant
+define selftest_compile
+$(BUILD)/obj/selftest/$(1)/%.o: %.c $(BUILD)/.stamp-selftest-$(1)
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$$(Q)$$(h_cc.$(1)) $$(dep_flags) $$(if $$(filter orchestrator/%,$$<),$$(banned)) $$(call st_cflags,$(1)) -c -o $$@ $$<
+endef
+# 1 variant, 2 name
+define selftest_link
+$(BUILD)/harnesses/selftest-$(2)/$(1): $(call st_obj,$(1),$(2)) $(call st_sdk,$(1)) $(BUILD)/.stamp-selftest-$(1)
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(h_cc.$(1)) $$(call st_cflags,$(1)) $$(h_link) -o $$@ $$(filter %.o,$$^) $$(st_libs)
+endef
+$(foreach v,$(ST_VARIANTS),$(eval $(call selftest_compile,$(v)))\
+	$(foreach n,$(ST_NAMES),$(eval $(call selftest_link,$(v),$(n)))))
+-include $(foreach v,$(ST_VARIANTS),$(patsubst %.o,%.d,$(sort $(call st_sdk,$(v)) $(foreach n,$(ST_NAMES),$(call st_obj,$(v),$(n))))))
+
+# A minute each with libFuzzer; what is found stays in build/fuzz-short/NAME.
+FUZZ_SECONDS ?= 60
+fuzz-short: $(ST_NAMES:%=$(BUILD)/harnesses/selftest-%/libfuzzer)
+	@BUILD=$(BUILD) sh tests/fuzz-short.sh $(FUZZ_SECONDS) $(ST_NAMES)
