@@ -9,12 +9,16 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
+
+#define LOST_MAX     10
+#define LOST_WAIT_US 200000
 
 const struct cmd_entry *const cmd_table[] = {
     &cmd_run,  &cmd_start,     &cmd_stop,    &cmd_status, &cmd_wait,   &cmd_list,
@@ -122,18 +126,52 @@ int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client
     return EXIT_DONE;
 }
 
-int cmd_call(const struct cmd_entry *e, struct client *c, const char *verb, json_t *args,
-             int64_t timeout_ms, json_t **ret)
+static bool connection_lost(int rc)
+{
+    return rc == -ECONNRESET || rc == -EPIPE;
+}
+
+int cmd_request(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
+                const char *verb, const json_t *args, int64_t timeout_ms, bool patient,
+                json_t **ret, struct err *err)
 {
     int64_t until_ms = clock_now_ms() + timeout_ms;
+
+    for (int lost = 0;; lost++) {
+        int rc = client_call(*c, verb, args, timeout_ms, ret, err);
+
+        while (rc == -EINTR && patient) {
+            int64_t left_ms = until_ms - clock_now_ms();
+
+            rc = client_call_again(*c, timeout_ms < 0 ? -1 : left_ms > 0 ? left_ms : 0, ret, err);
+        }
+        if (!connection_lost(rc) || lost == LOST_MAX)
+            return rc;
+        client_close(*c);
+        *c = NULL;
+        if (lost > 0) /* one that dies each time is not asked in a tight loop */
+            (void)usleep(LOST_WAIT_US);
+        if (cmd_live(e, env, c) != EXIT_DONE)
+            return err_set(err, -ECONNREFUSED, "fuzzd ended, and no other can be reached");
+        if (*c == NULL) {
+            *ret = NULL;
+            return 0;
+        }
+        if (timeout_ms > 0) {
+            timeout_ms = until_ms - clock_now_ms();
+            if (timeout_ms < 0)
+                timeout_ms = 0;
+        }
+    }
+}
+
+int cmd_call(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
+             const char *verb, json_t *args, int64_t timeout_ms, json_t **ret)
+{
     struct err err = {0};
-    int rc = client_call(c, verb, args, timeout_ms, ret, &err);
+    int rc = cmd_request(e, env, c, verb, args, timeout_ms, true, ret, &err);
 
     json_decref(args);
-    while (rc == -EINTR) {
-        int64_t left_ms = until_ms - clock_now_ms();
-        rc = client_call_again(c, timeout_ms < 0 ? -1 : left_ms > 0 ? left_ms : 0, ret, &err);
-    }
     if (rc == -ETIMEDOUT)
         return EXIT_TIMEOUT;
     return rc < 0 ? cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg) : EXIT_DONE;

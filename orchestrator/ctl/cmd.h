@@ -47,15 +47,23 @@ int cmd_run_find(const struct cmd_entry *e, const struct cmd_env *env, const cha
  */
 int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret);
 /*
- * Sends a request (takes the reference to args) and waits for its answer, through signals, for timeout_ms (-1: for ever).
- * EXIT_DONE with *ret (its "ok" may be false); EXIT_TIMEOUT, nothing printed; else an exit code, the reason printed.
+ * client_call that outlives the daemon: when the connection is lost, whoever goes on with the runs is asked again (started, if need be).
+ * For requests that may be made twice. *c is replaced; 0 with *ret NULL (and *c NULL) when nothing is left to ask about. patient: goes on
+ * when a signal comes, else -EINTR.
  */
-int cmd_call(const struct cmd_entry *e, struct client *c, const char *verb, json_t *args,
-             int64_t timeout_ms, json_t **ret);
+int cmd_request(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
+                const char *verb, const json_t *args, int64_t timeout_ms, bool patient,
+                json_t **ret, struct err *err);
+/*
+ * cmd_request, patient, for timeout_ms (-1: for ever); takes the reference to args. EXIT_DONE with *ret (its "ok" may be false, and NULL
+ * when nothing is left to ask about); EXIT_TIMEOUT, nothing printed; else an exit code, the reason printed.
+ */
+int cmd_call(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
+             const char *verb, json_t *args, int64_t timeout_ms, json_t **ret);
 /* What a refusal ("ok" false) says: prints it and returns its exit code; EXIT_DONE for an answer that is ok. */
 int cmd_answer(const struct cmd_entry *e, const json_t *answer);
-/* The document of "status --json", live campaigns from the daemon (c may be NULL), the newest run of the others from the index. name NULL: all. New reference. */
-json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client *c,
+/* The document of "status --json", live campaigns from the daemon (*c may be NULL, see cmd_request), the newest run of the others from the index. name NULL: all. New reference. */
+json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
                        const char *name, int *ret_code);
 /* One campaign of that document for a terminal. */
 void cmd_status_print(const json_t *campaign, bool instances, FILE *out);

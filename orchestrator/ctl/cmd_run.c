@@ -140,8 +140,8 @@ static int report_print(const struct cmd_env *env, const char *name, const char 
 }
 
 /* Shows the campaign until it has ended. The exit code of what cut the view short, else EXIT_DONE. */
-static int view_loop(const struct cmd_env *env, struct client *c, const char *name, const char *run,
-                     char **ret_verdict)
+static int view_loop(const struct cmd_env *env, struct client **c, const char *name,
+                     const char *run, char **ret_verdict)
 {
     bool tty = env->color && !env->json && !env->quiet;
     bool stop_sent = false;
@@ -172,7 +172,8 @@ static int view_loop(const struct cmd_env *env, struct client *c, const char *na
             struct err err = {0};
 
             fprintf(stderr, "fuzzctl run: stopping %s; Ctrl-C again leaves it running\n", name);
-            (void)client_call(c, "stop", args, 0, &answer, &err);
+            if (*c != NULL)
+                (void)client_call(*c, "stop", args, 0, &answer, &err);
             json_decref(args);
             json_decref(answer);
             stop_sent = true;
@@ -200,7 +201,7 @@ static int run_exec(struct cmd_env *env, int argc, char **argv)
     }
     struct sigaction sa = {.sa_handler = on_interrupt};
     (void)sigaction(SIGINT, &sa, NULL);
-    code = view_loop(env, c, name, run, &verdict);
+    code = view_loop(env, &c, name, run, &verdict);
     client_close(c);
     if (code != EXIT_DONE)
         return code;

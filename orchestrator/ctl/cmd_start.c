@@ -16,6 +16,9 @@
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "spec/spec.h"
+#include "store/runs.h"
+
+#define START_TRIES 3
 
 static int options_parse(const struct cmd_entry *e, int argc, char **argv,
                          struct spec_overrides *ov, const char **ret_file)
@@ -55,33 +58,75 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
     return EXIT_DONE;
 }
 
+static bool run_known(const struct cmd_env *env, const char *run)
+{
+    struct db *db = NULL;
+    struct run_row row = {0};
+    struct err err = {0};
+    bool known = false;
+
+    if (db_open(env->state_dir, false, &db, &err) < 0)
+        return false;
+    known = runs_get(db, NULL, run, &row, &err) == 0;
+    run_row_clear(&row);
+    db_close(db);
+    return known;
+}
+
+/*
+ * Asks, and asks again when fuzzd dies over it. A run that it had written down is not started twice: the next fuzzd goes
+ * on with it, and *ret_answer says no more than that.
+ */
+static int call_start(const struct cmd_entry *e, const struct cmd_env *env, const char *campaign,
+                      const char *run, const json_t *args, struct client **ret_c,
+                      json_t **ret_answer)
+{
+    struct err err = {0};
+
+    for (int i = 0; i < START_TRIES; i++) {
+        struct client *c = NULL;
+        int rc;
+
+        if (client_open(env->state_dir, true, &c, &err) < 0)
+            break;
+        rc = client_call(c, "start", args, -1, ret_answer, &err);
+        while (rc == -EINTR)
+            rc = client_call_again(c, -1, ret_answer, &err);
+        if (rc == 0) {
+            *ret_c = c;
+            return EXIT_DONE;
+        }
+        client_close(c);
+        if (rc != -ECONNRESET && rc != -EPIPE)
+            break;
+        if (run_known(env, run)) {
+            *ret_answer = json_pack("{s:b, s:s, s:s, s:s}", "ok", true, "campaign", campaign, "run",
+                                    run, "state", "running");
+            return cmd_live(e, env, ret_c);
+        }
+    }
+    return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
+}
+
 static int request_start(const struct cmd_entry *e, const struct cmd_env *env,
                          const struct plan *plan, const struct spec *spec, struct client **ret_c,
                          json_t **ret_answer)
 {
-    struct client *c = NULL;
-    struct err err = {0};
-
-    if (client_open(env->state_dir, true, &c, &err) < 0)
-        return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
     json_t *args = json_pack("{s:o, s:s%, s:s}", "plan", plan_to_json(plan), "spec_text",
                              spec->text, spec->text_size, "spec_path", spec->path);
-    if (args == NULL) {
-        client_close(c);
+    if (args == NULL)
         return cmd_fail(e, EXIT_USAGE, "%s: is not UTF-8", spec->path);
-    }
-    json_t *answer = NULL;
-    int code = cmd_call(e, c, "start", args, -1, &answer);
+    int code = call_start(e, env, plan->campaign, plan->run_id, args, ret_c, ret_answer);
+    json_decref(args);
     if (code == EXIT_DONE)
-        code = cmd_answer(e, answer);
+        code = cmd_answer(e, *ret_answer);
     if (code != EXIT_DONE) {
-        json_decref(answer);
-        client_close(c);
-        return code;
+        json_decref(*ret_answer);
+        *ret_answer = NULL;
+        client_close(*ret_c);
+        *ret_c = NULL;
     }
-    *ret_c = c;
-    *ret_answer = answer;
-    return EXIT_DONE;
+    return code;
 }
 
 int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int argc, char **argv,

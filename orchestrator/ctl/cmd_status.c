@@ -89,7 +89,7 @@ static int status_exec(struct cmd_env *env, int argc, char **argv)
     int code = cmd_live(&cmd_status, env, &c);
     if (code != EXIT_DONE)
         return code;
-    json_t *doc = cmd_status_doc(&cmd_status, env, c, argv[1], &code);
+    json_t *doc = cmd_status_doc(&cmd_status, env, &c, argv[1], &code);
     client_close(c);
     if (doc == NULL)
         return code;

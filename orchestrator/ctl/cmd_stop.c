@@ -54,11 +54,12 @@ static int stop_exec(struct cmd_env *env, int argc, char **argv)
     if (all)
         json_object_set_new(args, "all", json_true());
     json_t *answer = NULL;
-    code = cmd_call(&cmd_stop, c, "stop", args, -1, &answer);
+    code = cmd_call(&cmd_stop, env, &c, "stop", args, -1, &answer);
     client_close(c);
     if (code != EXIT_DONE)
         return code;
-    if (name != NULL && json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
+    if (answer == NULL ||
+        (name != NULL && json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN)) {
         json_decref(answer);
         return stop_nothing(env, name);
     }

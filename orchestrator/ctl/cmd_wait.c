@@ -54,14 +54,14 @@ static int wait_exec(struct cmd_env *env, int argc, char **argv)
     if (name != NULL)
         json_object_set_new(args, "name", json_string(name));
     json_t *answer = NULL;
-    code = cmd_call(&cmd_wait, c, "wait", args, timeout_ms, &answer);
+    code = cmd_call(&cmd_wait, env, &c, "wait", args, timeout_ms, &answer);
     client_close(c);
     if (code == EXIT_TIMEOUT)
         return cmd_fail(&cmd_wait, EXIT_TIMEOUT, "%s has not ended yet",
                         name != NULL ? name : "the campaign");
     if (code != EXIT_DONE)
         return code;
-    if (json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
+    if (answer == NULL || json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
         json_decref(answer);
         return verdict_from_index(env, name);
     }

@@ -107,31 +107,39 @@ static void campaigns_from_index(const struct cmd_env *env, const char *name, js
     db_close(db);
 }
 
-json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client *c,
+static json_t *no_daemon(void)
+{
+    return json_pack("{s:i, s:n, s:[]}", "version", 1, "fuzzd", "campaigns");
+}
+
+json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
                        const char *name, int *ret_code)
 {
     json_t *doc = NULL;
 
-    if (c != NULL) {
+    if (*c != NULL) {
         json_t *args = json_object();
         json_t *answer = NULL;
         struct err err = {0};
 
-        int rc = client_call(c, "status", args, DAEMON_TIMEOUT_MS, &answer, &err);
+        int rc = cmd_request(e, env, c, "status", args, DAEMON_TIMEOUT_MS, false, &answer, &err);
         json_decref(args);
         if (rc < 0) {
             *ret_code = cmd_fail(e, EXIT_NO_DAEMON, "%s", rc == -EINTR ? "interrupted" : err.msg);
             return NULL;
         }
-        *ret_code = cmd_answer(e, answer);
+        *ret_code = answer != NULL ? cmd_answer(e, answer) : EXIT_DONE;
         doc = json_incref(json_object_get(answer, "status"));
-        json_decref(answer);
-        if (*ret_code != EXIT_DONE || !json_is_array(json_object_get(doc, "campaigns"))) {
+        if (answer == NULL) {
+            doc = no_daemon();
+        } else if (*ret_code != EXIT_DONE || !json_is_array(json_object_get(doc, "campaigns"))) {
+            json_decref(answer);
             json_decref(doc);
             return NULL;
         }
+        json_decref(answer);
     } else {
-        doc = json_pack("{s:i, s:n, s:[]}", "version", 1, "fuzzd", "campaigns");
+        doc = no_daemon();
     }
     json_t *campaigns = json_object_get(doc, "campaigns");
     for (size_t i = json_array_size(campaigns); name != NULL && i-- > 0;) {
