@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "farm/collect.h"
+#include "farm/ending.h"
 #include "farm/lastwords.h"
 #include "sys/cpu.h"
 
@@ -106,10 +107,10 @@ void instance_release_cpu(struct instance *in)
 /* ---- Actions ------------------------------------------------------------------------- */
 
 /* An end, or a start that failed, that nobody asked for. */
-static void ended_badly(struct instance *in, const char *words)
+static void ended_badly(struct instance *in, const char *words, bool outside)
 {
     int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms : 0;
-    int64_t wait_ms = breaker_ended(&in->breaker, words, session_ms);
+    int64_t wait_ms = breaker_ended(&in->breaker, words, session_ms, outside);
 
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
@@ -144,7 +145,7 @@ static void do_spawn(struct instance *in)
         char words[sizeof(in->reason)];
 
         (void)strlcpy(words, in->reason, sizeof(words));
-        ended_badly(in, words);
+        ended_badly(in, words, r == -ENOSPC || r == -EDQUOT || r == -EBUSY);
         return;
     }
     in->reason[0] = '\0';
@@ -370,53 +371,24 @@ void instance_keeper_gone(struct instance *in)
     collect_push(in);
 }
 
-/* How it ended, in words for people; in->reason is the buffer. */
-static void end_words(struct instance *in, int loaded, const struct keeper_exit *ex, char *out,
-                      size_t size)
-{
-    char last[200];
-
-    if (loaded < 0) {
-        (void)snprintf(out, size, "fuzz-keeper ended without an exit record");
-        return;
-    }
-    switch (ex->end) {
-    case KEEPER_EXEC_FAILED:
-        (void)snprintf(out, size, "cannot run %s: %s", in->spec->argv.v[0], strerror(ex->code));
-        return;
-    case KEEPER_SETUP_FAILED:
-        (void)snprintf(out, size, "fuzz-keeper: %.200s", ex->what);
-        return;
-    case KEEPER_SIGNALLED:
-        (void)snprintf(out, size, "afl-fuzz was killed by signal %d (SIG%s)", ex->code,
-                       sigabbrev_np(ex->code) != NULL ? sigabbrev_np(ex->code) : "?");
-        return;
-    case KEEPER_EXITED:
-        break;
-    }
-    if (ex->code == 0) {
-        (void)snprintf(out, size, "afl-fuzz ended by itself");
-        return;
-    }
-    if (lastwords_read(in->spec->log_path, in->log_from, last, sizeof(last))[0] != '\0')
-        (void)snprintf(out, size, "%s", last);
-    else
-        (void)snprintf(out, size, "afl-fuzz exited with code %d", ex->code);
-}
-
 void instance_drained(struct instance *in)
 {
-    char words[sizeof(in->reason)];
+    char words[sizeof(in->reason)], last[200] = "";
     struct keeper_exit ex = {0};
+    enum ending ending;
     int loaded = keeper_exit_load(in->spec->exit_path, &ex);
 
     in->draining = false;
     instance_tick(in, clock_now_ms()); /* figures written at the end */
     if (loaded == 0)
         in->oom_kills += ex.oom_kills;
-    end_words(in, loaded, &ex, words, sizeof(words));
-    if (in->state == INSTANCE_STALLED)
+    if (loaded == 0 && ex.end == KEEPER_EXITED && ex.code != 0)
+        (void)lastwords_read(in->spec->log_path, in->log_from, last, sizeof(last));
+    ending = ending_judge(in->spec->argv.v[0], loaded, &ex, last, words, sizeof(words));
+    if (in->state == INSTANCE_STALLED) {
+        ending = ENDING_OTHER;
         (void)snprintf(words, sizeof(words), "no execution for too long");
+    }
     in->afl.pid = 0;
     in->keeper.pid = 0;
     if (loaded < 0 && in->cg != NULL)
@@ -427,5 +399,5 @@ void instance_drained(struct instance *in)
         instance_event(in, INSTANCE_EV_GONE);
         return;
     }
-    ended_badly(in, words);
+    ended_badly(in, words, ending_outside(ending));
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "farm/breaker.h"
 #include "farm/budget.h"
+#include "farm/ending.h"
 #include "farm/health.h"
 #include "farm/lastwords.h"
 
@@ -21,11 +23,11 @@ static void breaker_doubles_and_then_gives_up(void **state)
     (void)state;
     struct breaker b = {0};
 
-    assert_int_equal(breaker_ended(&b, "fork server", 5000), 1000);
-    assert_int_equal(breaker_ended(&b, "fork server", 5000), 2000);
-    assert_int_equal(breaker_ended(&b, "fork server", 5000), 4000);
-    assert_int_equal(breaker_ended(&b, "fork server", 5000), 8000);
-    assert_int_equal(breaker_ended(&b, "fork server", 5000), -1);
+    assert_int_equal(breaker_ended(&b, "fork server", 5000, false), 1000);
+    assert_int_equal(breaker_ended(&b, "fork server", 5000, false), 2000);
+    assert_int_equal(breaker_ended(&b, "fork server", 5000, false), 4000);
+    assert_int_equal(breaker_ended(&b, "fork server", 5000, false), 8000);
+    assert_int_equal(breaker_ended(&b, "fork server", 5000, false), -1);
 }
 
 static void breaker_forgives_after_half_a_minute_of_fuzzing(void **state)
@@ -34,7 +36,7 @@ static void breaker_forgives_after_half_a_minute_of_fuzzing(void **state)
     struct breaker b = {0};
 
     for (int i = 0; i < 50; i++)
-        assert_int_equal(breaker_ended(&b, "fork server", BREAKER_HEALTHY_MS), 1000);
+        assert_int_equal(breaker_ended(&b, "fork server", BREAKER_HEALTHY_MS, false), 1000);
 }
 
 static void breaker_gives_up_at_once_on_the_same_words_before_any_fuzzing(void **state)
@@ -42,8 +44,8 @@ static void breaker_gives_up_at_once_on_the_same_words_before_any_fuzzing(void *
     (void)state;
     struct breaker b = {0};
 
-    assert_int_equal(breaker_ended(&b, "no valid seed", 0), 1000);
-    assert_int_equal(breaker_ended(&b, "no valid seed", 0), -1);
+    assert_int_equal(breaker_ended(&b, "no valid seed", 0, false), 1000);
+    assert_int_equal(breaker_ended(&b, "no valid seed", 0, false), -1);
 }
 
 static void breaker_tries_again_when_the_words_differ_or_it_has_fuzzed(void **state)
@@ -51,11 +53,32 @@ static void breaker_tries_again_when_the_words_differ_or_it_has_fuzzed(void **st
     (void)state;
     struct breaker b = {0};
 
-    assert_int_equal(breaker_ended(&b, "killed", 0), 1000);
-    assert_int_equal(breaker_ended(&b, "no core", 0), 2000);
+    assert_int_equal(breaker_ended(&b, "killed", 0, false), 1000);
+    assert_int_equal(breaker_ended(&b, "no core", 0, false), 2000);
     b = (struct breaker){0};
-    assert_int_equal(breaker_ended(&b, "killed", 1), 1000);
-    assert_int_equal(breaker_ended(&b, "killed", 0), 2000);
+    assert_int_equal(breaker_ended(&b, "killed", 1, false), 1000);
+    assert_int_equal(breaker_ended(&b, "killed", 0, false), 2000);
+}
+
+static void breaker_waits_for_what_is_not_the_instances_fault(void **state)
+{
+    (void)state;
+    struct breaker b = {0};
+
+    /* One that never fuzzed is not waited for: its start is to fail while somebody looks. */
+    assert_int_equal(breaker_ended(&b, "disk full", 0, true), 1000);
+    assert_int_equal(breaker_ended(&b, "disk full", 0, true), -1);
+    b = (struct breaker){0};
+    assert_int_equal(breaker_ended(&b, "killed", 1, false), 1000);
+    for (int i = 0; i < 100; i++) {
+        int64_t wait_ms = breaker_ended(&b, "disk full", 0, true);
+
+        assert_true(wait_ms >= 1000 && wait_ms <= BREAKER_MAX_WAIT_MS);
+    }
+    /* And it has used up nothing of what other ends are allowed. */
+    assert_int_equal(b.failures, 1);
+    assert_int_equal(breaker_ended(&b, "killed", 0, false), 2000);
+    assert_int_equal(breaker_ended(&b, "disk full", 0, true), 1000);
 }
 
 static void budget_counts_from_the_first_fuzzing_and_not_while_stopped(void **state)
@@ -192,6 +215,90 @@ static void lastwords_are_of_this_run(void **state)
     assert_string_equal(lastwords_read(path, 0, out, sizeof(out)), "");
 }
 
+/* ---- Ends, by logs of a real 4.04c --------------------------------------------------- */
+
+static const char program[] = "/usr/bin/afl-fuzz";
+
+static enum ending judge_log(const char *name, int64_t oom_kills, char *out, size_t size)
+{
+    const struct keeper_exit ex = {.end = KEEPER_EXITED, .code = 1, .oom_kills = oom_kills};
+    char path[200], last[200];
+
+    (void)snprintf(path, sizeof(path), "tests/fixtures/farm/log/%s.log", name);
+    (void)lastwords_read(path, 0, last, sizeof(last));
+    return ending_judge(program, 0, &ex, last, out, size);
+}
+
+static void each_end_of_afl_fuzz_has_its_outcome_and_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log;
+        enum ending want;
+        const char *words;
+    } cases[] = {
+        {"server-killed", ENDING_SERVER_GONE,
+         "the target's fork server died; afl-fuzz: Unable to request new process from fork server "
+         "(OOM?)"},
+        {"server-signal-9", ENDING_SERVER_NEVER,
+         "the target does not come up; afl-fuzz: Fork server crashed with signal 9"},
+        {"server-signal-11", ENDING_SERVER_NEVER,
+         "the target does not come up; afl-fuzz: Fork server crashed with signal 11"},
+        {"no-core", ENDING_NO_CORE, "every core is taken; afl-fuzz: No more free CPU cores"},
+        {"in-use", ENDING_IN_USE,
+         "another afl-fuzz works in its folder; afl-fuzz: Directory 'o5/main' is in use"},
+        {"no-harness", ENDING_NO_HARNESS,
+         "the harness is missing or cannot be run; afl-fuzz: Program './nothing' not found or not "
+         "executable"},
+        {"disk-full", ENDING_DISK_FULL,
+         "no space is left on the disk; afl-fuzz: Unable to open 'd/o/main/fuzz_bitmap': No space "
+         "left on device"},
+        {"all-seeds-crash", ENDING_OTHER,
+         "We need at least one valid input seed that does not crash!"},
+        {"no-seeds", ENDING_OTHER, "No usable test cases in 'empty'"},
+        {"not-instrumented", ENDING_OTHER, "No instrumentation detected"},
+    };
+    char out[256];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(judge_log(cases[i].log, 0, out, sizeof(out)), cases[i].want);
+        assert_string_equal(out, cases[i].words);
+        assert_int_equal(ending_outside(cases[i].want), cases[i].want == ENDING_NO_CORE ||
+                                                            cases[i].want == ENDING_IN_USE ||
+                                                            cases[i].want == ENDING_DISK_FULL);
+    }
+    /* The question mark of "(OOM?)" is answered by the kernel's own count. */
+    assert_int_equal(judge_log("server-killed", 1, out, sizeof(out)), ENDING_SERVER_GONE);
+    assert_non_null(strstr(out, "was killed for memory"));
+}
+
+static void each_end_by_the_keepers_record_has_its_outcome(void **state)
+{
+    (void)state;
+    struct keeper_exit ex = {.end = KEEPER_SIGNALLED, .code = 9};
+    char out[256];
+
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_KILLED);
+    assert_string_equal(out, "afl-fuzz was killed by signal 9 (SIGKILL)");
+    ex.oom_kills = 2;
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_OOM);
+    assert_string_equal(out, "afl-fuzz was killed by the kernel for memory");
+    ex = (struct keeper_exit){.end = KEEPER_EXITED, .code = 137};
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_KILLED);
+    assert_string_equal(out, "afl-fuzz exited with code 137: something below it was killed");
+    ex = (struct keeper_exit){.end = KEEPER_EXITED, .code = 0};
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_ITSELF);
+    ex = (struct keeper_exit){.end = KEEPER_EXITED, .code = 2};
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_OTHER);
+    assert_string_equal(out, "afl-fuzz exited with code 2");
+    ex = (struct keeper_exit){.end = KEEPER_EXEC_FAILED, .code = ENOENT};
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_NO_START);
+    assert_string_equal(out, "cannot run /usr/bin/afl-fuzz: No such file or directory");
+    ex = (struct keeper_exit){.end = KEEPER_SETUP_FAILED, .code = ENOSPC, .what = "no room"};
+    assert_int_equal(ending_judge(program, 0, &ex, "", out, sizeof(out)), ENDING_DISK_FULL);
+    assert_int_equal(ending_judge(program, -ENOENT, NULL, "", out, sizeof(out)), ENDING_NO_RECORD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +306,7 @@ int main(void)
         cmocka_unit_test(breaker_forgives_after_half_a_minute_of_fuzzing),
         cmocka_unit_test(breaker_gives_up_at_once_on_the_same_words_before_any_fuzzing),
         cmocka_unit_test(breaker_tries_again_when_the_words_differ_or_it_has_fuzzed),
+        cmocka_unit_test(breaker_waits_for_what_is_not_the_instances_fault),
         cmocka_unit_test(budget_counts_from_the_first_fuzzing_and_not_while_stopped),
         cmocka_unit_test(budget_ends_by_execs_and_plateau),
         cmocka_unit_test(budget_goes_on_where_it_was),
@@ -207,6 +315,8 @@ int main(void)
         cmocka_unit_test(lastwords_do_not_believe_a_target),
         cmocka_unit_test(lastwords_end_a_cut_colour_with_its_line),
         cmocka_unit_test(lastwords_are_of_this_run),
+        cmocka_unit_test(each_end_of_afl_fuzz_has_its_outcome_and_words),
+        cmocka_unit_test(each_end_by_the_keepers_record_has_its_outcome),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
