@@ -31,7 +31,7 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all check check-unit check-e2e check-san lint golden plant seeds demo install uninstall \
+.PHONY: all check check-unit check-e2e check-san check-kill soak lint golden plant seeds demo install uninstall \
 	clean help programs units FORCE
 all: programs
 
@@ -203,6 +203,13 @@ check-san:
 	@$(MAKE) --no-print-directory SAN=$(or $(SAN),1) BUILD=build-san programs units
 	@BUILD=build-san STRICT=$(STRICT) sh tests/run unit
 
+# The kill matrix: a real campaign a seed, 3 to 8 s each.
+N           ?= 2000
+check-kill: programs
+	@python3 tests/kill/kill.py --build $(BUILD) --seeds 0-199
+soak: programs
+	@python3 tests/kill/kill.py --build $(BUILD) --seeds 0-$(shell expr $(N) - 1)
+
 golden: units
 	@GOLDEN_UPDATE=1 $(run_tests) unit
 
@@ -249,6 +256,7 @@ help:
 	'make check-unit the cmocka programs only' \
 	'make check-e2e  the scripts with real afl-fuzz only' \
 	'make check-san  the unit programs under ASan and UBSan' \
+	'make check-kill 200 seeds of the kill matrix; make soak N=2000 as many as N says' \
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \

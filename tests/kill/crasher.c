@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A persistent target for the kill matrix: it runs some hundred times a second, and every input that
+ * begins with '!' crashes, each second byte on an edge of its own, so that new crash files keep coming.
+ * '?' spins, for hang files.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+__AFL_FUZZ_INIT();
+
+static volatile int sink;
+
+#define DIE(n)                                                                                     \
+    case n:                                                                                        \
+        sink = n;                                                                                  \
+        abort();
+#define DIE8(n)                                                                                    \
+    DIE(n) DIE(n + 1) DIE(n + 2) DIE(n + 3) DIE(n + 4) DIE(n + 5) DIE(n + 6) DIE(n + 7)
+
+static void run(const unsigned char *data, int size)
+{
+    (void)usleep(300);
+    if (size < 2)
+        return;
+    if (data[0] == '!') {
+        switch (data[1] & 31) {
+            DIE8(0)
+            DIE8(8)
+            DIE8(16)
+            DIE8(24)
+        }
+    }
+    if (data[0] == '?' && data[1] > 0xfb)
+        for (;;)
+            sink++;
+}
+
+int main(void)
+{
+    const unsigned char *data;
+
+    __AFL_INIT();
+    data = __AFL_FUZZ_TESTCASE_BUF;
+    while (__AFL_LOOP(1000))
+        run(data, __AFL_FUZZ_TESTCASE_LEN);
+    return 0;
+}
