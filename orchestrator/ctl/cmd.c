@@ -89,21 +89,22 @@ int cmd_run_find(const struct cmd_entry *e, const struct cmd_env *env, const cha
     return cmd_fail(e, EXIT_NO_CAMPAIGN, "no campaign named %s", name);
 }
 
-static bool unfinished_runs(const struct cmd_env *env)
+/* How many runs the index says have not ended, or a negative errno: nothing may be said of an index that cannot be read. */
+static int unfinished_runs(const struct cmd_env *env, struct err *err)
 {
     struct db *db = NULL;
     struct run_row *rows = NULL;
     size_t n = 0;
-    struct err err = {0};
+    int rc = db_open(env->state_dir, false, &db, err);
 
-    if (db_open(env->state_dir, false, &db, &err) < 0)
-        return false;
-    (void)runs_list(db, true, &rows, &n, &err);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    rc = runs_list(db, true, &rows, &n, err);
     for (size_t i = 0; i < n; i++)
         run_row_clear(&rows[i]);
     free(rows);
     db_close(db);
-    return n > 0;
+    return rc < 0 ? rc : n > 0;
 }
 
 int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret)
@@ -116,7 +117,10 @@ int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client
         return EXIT_DONE;
     if (rc != -ENOENT && rc != -ECONNREFUSED)
         return cmd_fail(e, EXIT_NO_DAEMON, "%s", err.msg);
-    if (!unfinished_runs(env))
+    rc = unfinished_runs(env, &err);
+    if (rc < 0)
+        return cmd_fail(e, EXIT_ERROR, "%s", err.msg);
+    if (rc == 0)
         return EXIT_DONE;
     rc = client_open(env->state_dir, true, ret, &err);
     if (rc < 0) {

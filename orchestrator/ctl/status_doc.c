@@ -86,17 +86,18 @@ static bool campaign_listed(const json_t *campaigns, const char *name)
     return false;
 }
 
-/* Appends the newest run of each campaign that is not listed yet. */
-static void campaigns_from_index(const struct cmd_env *env, const char *name, json_t *campaigns)
+/* Appends the newest run of each campaign that is not listed yet. 0 or a negative errno. */
+static int campaigns_from_index(const struct cmd_env *env, const char *name, json_t *campaigns,
+                                struct err *err)
 {
     struct db *db = NULL;
     struct run_row *rows = NULL;
     size_t n = 0;
-    struct err err = {0};
+    int rc = db_open(env->state_dir, false, &db, err);
 
-    if (db_open(env->state_dir, false, &db, &err) < 0)
-        return;
-    (void)runs_list(db, false, &rows, &n, &err);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    rc = runs_list(db, false, &rows, &n, err);
     for (size_t i = 0; i < n; i++) {
         if ((name == NULL || strcmp(rows[i].campaign, name) == 0) &&
             !campaign_listed(campaigns, rows[i].campaign))
@@ -105,6 +106,7 @@ static void campaigns_from_index(const struct cmd_env *env, const char *name, js
     }
     free(rows);
     db_close(db);
+    return rc;
 }
 
 static json_t *no_daemon(void)
@@ -147,7 +149,12 @@ json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, str
         if (have == NULL || strcmp(have, name) != 0)
             json_array_remove(campaigns, i);
     }
-    campaigns_from_index(env, name, campaigns);
+    struct err why = {0};
+    if (campaigns_from_index(env, name, campaigns, &why) < 0) {
+        json_decref(doc);
+        *ret_code = cmd_fail(e, EXIT_ERROR, "%s", why.msg);
+        return NULL;
+    }
     *ret_code = EXIT_DONE;
     if (name != NULL && json_array_size(campaigns) == 0) {
         json_decref(doc);

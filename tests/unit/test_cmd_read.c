@@ -221,6 +221,21 @@ static void list_names_each_run(void **ctx)
     json_decref(j);
 }
 
+static void an_index_that_cannot_be_read_is_an_error_of_every_verb(void **ctx)
+{
+    const struct cmd_entry *const verbs[] = {&cmd_status, &cmd_stop,      &cmd_wait,  &cmd_list,
+                                             &cmd_report, &cmd_artifacts, &cmd_verify};
+    cleanup_free char *index = path_join(env.state_dir, "state.db");
+
+    (void)ctx;
+    put_run("clean", NULL);
+    assert_int_equal(file_write_atomic(AT_FDCWD, index, "no index\n", 9, 0600), 0);
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        assert_int_equal(call(verbs[i], NULL, NULL, NULL), 1);
+        assert_string_equal(out, "");
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -230,6 +245,7 @@ int main(void)
         T(verify_proves_it_or_tells_the_difference),
         T(artifacts_lists_odd_names_without_letting_them_act),
         T(list_names_each_run),
+        T(an_index_that_cannot_be_read_is_an_error_of_every_verb),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
