@@ -16,6 +16,8 @@
 #include "sys/cgroup.h"
 #include "triage/queue.h"
 
+#define TRIAGE_CGROUP "ctl-triage"
+
 /*
  * The daemon's own parts, shared by fuzzd.c and the fuzzd_*.c beside it: the one place where farm, triage, report and ctl
  * meet.

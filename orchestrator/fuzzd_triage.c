@@ -246,7 +246,7 @@ int triage_init(struct daemon *d, struct err *err)
 
     if (program == NULL)
         return err_set(err, -ENOENT, "fuzz-triage is neither beside fuzzd nor installed");
-    if (cgroup_create(d->cgroups, "ctl-triage/jobs", &lim, &d->triage_cg, &why) < 0)
+    if (cgroup_create(d->cgroups, TRIAGE_CGROUP "/jobs", &lim, &d->triage_cg, &why) < 0)
         log_warn("no cgroup for fuzz-triage: %s, going on without", why.msg);
     return queue_new(d->loop, program, d->triage_cg, &d->queue, err);
 }

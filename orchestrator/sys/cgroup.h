@@ -92,6 +92,10 @@ int cgroup_freeze(struct cgroup *cg, enum cgroup_leaf leaf,
 int64_t cgroup_oom_kills(struct cgroup *cg);
 /* Kills what is left (keep too), waits up to timeout_ms for it to be empty, removes the folders. 0, -EBUSY. Blocking for at most timeout_ms. */
 int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms);
+/* Adds the first components below PREFIX, in any hierarchy, each once; "ctl" is not among them. */
+void cgroup_campaigns(const struct cgroup_root *root, struct strv *ret);
+/* Destroys all subtrees below one of them, whoever made them; blocks at most timeout_ms for each. */
+void cgroup_sweep(struct cgroup_root *root, const char *campaign, int64_t timeout_ms);
 /* Removes empty parents PREFIX/CAMPAIGN and PREFIX. Best effort. */
 void cgroup_prune(struct cgroup_root *root);
 

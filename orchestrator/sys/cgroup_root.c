@@ -251,6 +251,61 @@ static void leave_ctl(struct cgroup_root *root)
     cgroup_prune(root);
 }
 
+static bool holds(const struct strv *sv, const char *s)
+{
+    for (size_t i = 0; i < sv->n; i++) {
+        if (strcmp(sv->v[i], s) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the folders in dir to ret, each once; the daemon's own is not a campaign's. */
+static void list_dirs(const char *dir, struct strv *ret)
+{
+    cleanup_dir DIR *d = opendir(dir);
+    struct dirent *de;
+
+    while (d != NULL && (de = readdir(d)) != NULL) {
+        if (de->d_type == DT_DIR && de->d_name[0] != '.' && strcmp(de->d_name, CGROUP_CTL) != 0 &&
+            !holds(ret, de->d_name))
+            strv_add(ret, de->d_name);
+    }
+}
+
+void cgroup_campaigns(const struct cgroup_root *root, struct strv *ret)
+{
+    for (int h = 0; h < CGROUP_H_COUNT; h++) {
+        if (root->dir[h] != NULL) {
+            cleanup_free char *dir = path_join(root->dir[h], root->prefix);
+
+            list_dirs(dir, ret);
+        }
+    }
+}
+
+void cgroup_sweep(struct cgroup_root *root, const char *campaign, int64_t timeout_ms)
+{
+    struct strv names = {0};
+
+    for (int h = 0; h < CGROUP_H_COUNT; h++) {
+        if (root->dir[h] != NULL) {
+            cleanup_free char *top = path_join(root->dir[h], root->prefix);
+            cleanup_free char *dir = path_join(top, campaign);
+
+            list_dirs(dir, &names);
+        }
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        cleanup_free char *name = xasprintf("%s/%s", campaign, names.v[i]);
+        struct cgroup *cg = cgroup_attach(root, name);
+
+        (void)cgroup_destroy(cg, timeout_ms);
+        cgroup_free(cg);
+    }
+    strv_clear(&names);
+}
+
 void cgroup_root_free(struct cgroup_root *root)
 {
     if (root == NULL)

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is lost under a running campaign: its plan, its whole state directory. No afl-fuzz fuzzes on
+# that nobody can stop any more.
+# limit: 120
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
+
+cat >"$T/lost.ini" <<END
+[campaign]
+name = lost
+root = $TOP
+budget = 90s
+cores = 1
+
+[target chunk_frame]
+harness = $HARNESSES/chunk_frame/afl
+seeds = seeds/chunk_frame-min
+instances = 1
+END
+
+status() {
+    "$FUZZCTL" status lost --json | jq -r "$1"
+}
+instance=".campaigns[0].targets[0].instances[0]"
+fuzzing() {
+    [ "$(status "$instance.state")" = fuzzing ]
+}
+gone() {
+    ! alive "$1"
+}
+
+# ---- the plan --------------------------------------------------------------------------------
+for part in plan.json exit; do
+    assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
+    check "it fuzzes" wait_for 40 fuzzing
+    pid=$(status "$instance.pid")
+    keeper=$(status "$instance.keeper_pid")
+    daemon=$(status .fuzzd.pid)
+    assert_match "pids are known" '^[1-9][0-9]* [1-9][0-9]* [1-9][0-9]*$' "$pid $keeper $daemon"
+    [ "$daemon" -gt 1 ] && kill -KILL "$daemon"
+    rm -rf "$FZ_STATE"/campaigns/lost/*/"$part"
+    [ "$part" = plan.json ] || rm -f "$FZ_STATE"/campaigns/lost/*/plan.json
+    wait_for 5 gone "$daemon"
+    assert_eq "without its $part the run ends as interrupted" interrupted \
+        "$(status '.campaigns[0].verdict')"
+    check "and its afl-fuzz with it" wait_for 5 gone "$pid"
+    check "and its keeper" wait_for 5 gone "$keeper"
+done
