@@ -116,6 +116,7 @@ static int on_idle(sd_event_source *s, uint64_t usec, void *userdata)
                 clock_now_ms() - server_last_call_ms(d->server) < IDLE_MS;
 
     (void)usec;
+    daemon_look_at_ends(d);
     if (!busy && !d->foreground) {
         log_info("nothing to do, leaving");
         return sd_event_exit(d->loop, 0);

@@ -48,6 +48,7 @@ struct run {
     TAILQ_HEAD(inputs, input) inputs; /* jobs handed to the queue */
     uint64_t start_ticket;            /* 0: answered */
     bool over;                        /* the verdict is drawn */
+    bool stuck;                       /* something of it cannot be stored, and that is logged */
     enum verdict verdict;
 };
 
@@ -72,6 +73,8 @@ void run_free(struct run *run);
 void run_push_untriaged(struct run *run);
 /* Ends runs whose verdict is drawn; asked for by daemon_reap. */
 void daemon_reap(struct daemon *d);
+/* Tells those who wait for a stop when files or a verdict cannot be stored; a daemon that is to end leaves that to the next. */
+void daemon_look_at_ends(struct daemon *d);
 int triage_init(struct daemon *d, struct err *err);
 void triage_fini(struct daemon *d);
 
@@ -81,7 +84,8 @@ void daemon_adopt(struct daemon *d);
 /* fuzzd_serve.c: requests of clients. */
 int serve_init(struct daemon *d, struct err *err);
 void serve_fini(struct daemon *d);
-void serve_started(struct run *run); /* answers the start */
-void serve_over(struct run *run);    /* answers stops and waits */
+void serve_started(struct run *run);                /* answers the start */
+void serve_over(struct run *run);                   /* answers stops and waits */
+void serve_stuck(struct run *run, const char *why); /* refuses stops: stopped, without a verdict */
 
 #endif

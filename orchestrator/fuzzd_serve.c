@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -87,6 +88,23 @@ void serve_over(struct run *run)
         if (w->run != NULL && verdict != NULL)
             json_object_set_new(answer, "verdict", json_string(verdict));
         server_answer(d->server, w->ticket, answer);
+        waiter_free(w);
+    }
+}
+
+void serve_stuck(struct run *run, const char *why)
+{
+    struct daemon *d = run->d;
+    struct waiter *w, *next;
+
+    TAILQ_FOREACH_SAFE (w, &d->waiters, link, next) {
+        cleanup_free char *text = NULL;
+
+        if (w->wait || (w->run != run && w->run != NULL))
+            continue;
+        text = xasprintf("campaign %s has stopped, but cannot be finished: %s",
+                         campaign_plan(run->campaign)->campaign, why);
+        server_refuse(d->server, w->ticket, EXIT_ERROR, text);
         waiter_free(w);
     }
 }

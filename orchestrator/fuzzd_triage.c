@@ -24,6 +24,7 @@
 #define TRIAGE_WEIGHT_PCT  10
 #define TRIAGE_WAIT_MS     30000 /* of a run that was stopped */
 #define TRIAGE_WAIT_END_MS 5000  /* when fuzzd itself was told to end */
+#define STUCK_END_MS       5000  /* of a verdict that cannot be stored, when the daemon is to end */
 
 struct input {
     TAILQ_ENTRY(input) link;
@@ -235,6 +236,29 @@ void daemon_reap(struct daemon *d)
         run_free(run);
     }
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+}
+
+void daemon_look_at_ends(struct daemon *d)
+{
+    struct run *run;
+
+    TAILQ_FOREACH (run, &d->runs, link) {
+        int64_t for_ms = 0;
+        const char *why = finish_trouble(run->finish, &for_ms);
+
+        if (why == NULL)
+            why = campaign_trouble(run->campaign, &for_ms);
+        if (why != NULL && !run->stuck)
+            log_warn("campaign %s: cannot be finished: %s, trying again",
+                     campaign_plan(run->campaign)->campaign, why);
+        run->stuck = why != NULL;
+        if (why == NULL || run->over)
+            continue;
+        if (for_ms >= (d->terminating ? STUCK_END_MS : TRIAGE_WAIT_MS))
+            serve_stuck(run, why);
+        if (for_ms >= STUCK_END_MS && d->terminating)
+            on_verdict(run, VERDICT_NONE); /* the next fuzzd finishes it */
+    }
 }
 
 int triage_init(struct daemon *d, struct err *err)

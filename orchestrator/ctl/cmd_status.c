@@ -74,6 +74,12 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
     const json_t *t;
     json_array_foreach (json_object_get(campaign, "targets"), i, t)
         target_print(t, instances, out);
+    if (text(campaign, "trouble")[0] != '\0') {
+        char trouble[512];
+
+        fprintf(out, "  trouble: %s, trying again\n",
+                text_printable(trouble, sizeof trouble, text(campaign, "trouble")));
+    }
     const json_t *why;
     json_array_foreach (json_object_get(json_object_get(campaign, "isolation"), "why"), i, why) {
         if (json_is_string(why))

@@ -61,6 +61,8 @@ const char *campaign_start_failure(const struct campaign *c);
 bool campaign_given_up(const struct campaign *c);
 /* Why the run was interrupted, or NULL. Borrowed. */
 const char *campaign_interrupted(const struct campaign *c);
+/* Why files that afl-fuzz saved cannot be taken now, borrowed, and since when; NULL when they can. Until then the campaign does not end. */
+const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms);
 /* What only the farm knows of target i of the plan, for the verdict. Text borrowed. */
 void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
                            const char **ret_start_failure, int *ret_given_up, bool *ret_saturated);

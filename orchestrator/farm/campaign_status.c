@@ -101,6 +101,25 @@ static json_t *isolation_json(struct cgroup_root *root)
     return json_pack("{s:s, s:o}", "cgroup", cgroup_root_name(root), "why", why);
 }
 
+const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms)
+{
+    const struct instance *first = NULL;
+
+    for (size_t i = 0; i < c->plan->n_targets; i++) {
+        for (size_t k = 0; k < c->plan->targets[i].n_instances; k++) {
+            const struct instance *in = c->targets[i]->instances[k];
+
+            if (in->scan_failed_ms > 0 &&
+                (first == NULL || in->scan_failed_ms < first->scan_failed_ms))
+                first = in;
+        }
+    }
+    if (first == NULL)
+        return NULL;
+    *ret_for_ms = clock_now_ms() - first->scan_failed_ms;
+    return first->scan_trouble;
+}
+
 json_t *campaign_status_json(const struct campaign *c)
 {
     const struct plan *plan = c->plan;
@@ -110,6 +129,8 @@ json_t *campaign_status_json(const struct campaign *c)
     size_t n_rows = 0, n_buckets = 0;
     json_t *j = json_object(), *list = json_array();
     struct err err = {0};
+    int64_t trouble_ms;
+    const char *trouble = campaign_trouble(c, &trouble_ms);
     char at[24];
 
     if (artifact_list(c->farm->db, plan->run_id, &rows, &n_rows, &err) < 0)
@@ -136,6 +157,8 @@ json_t *campaign_status_json(const struct campaign *c)
     json_object_set_new(j, "isolation", isolation_json(c->farm->cgroups));
     if (c->why[0] != '\0')
         json_object_set_new(j, "why", json_string(c->why));
+    if (trouble != NULL)
+        json_object_set_new(j, "trouble", json_string(trouble));
     json_object_set_new(j, "targets", list);
     return j;
 }

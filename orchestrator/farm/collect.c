@@ -3,14 +3,19 @@
  * The collector: one deferred event source that scans one due instance a turn.
  *
  * An instance whose keeper has gone is told when nothing is left to take, and only then does its end become an
- * event: whoever sees an instance end has seen its artifacts before.
+ * event: whoever sees an instance end has seen its artifacts before. Files that cannot be taken (a full disk) are
+ * tried again for as long as it takes: an instance that ended without them would let its target pass for clean.
  */
 #include "farm/collect.h"
 
+#include <bsd/string.h>
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "farm/campaign.h"
+
+#define RETRY_MS 2000
 
 struct found {
     struct instance *in;
@@ -34,6 +39,36 @@ static void on_artifact(void *ctx, const struct artifact_source *src,
         farm->ev->artifact(farm->ctx, c, f->in->target, seen);
 }
 
+static int on_retry(sd_event_source *s, uint64_t usec, void *userdata)
+{
+    (void)s;
+    (void)usec;
+    collect_push(userdata);
+    return 0;
+}
+
+/* 0, or -errno when there will be no second try. */
+static int retry_later(struct instance *in)
+{
+    int r;
+
+    if (in->scan_retry == NULL)
+        return sd_event_add_time_relative(in->farm->loop, &in->scan_retry, CLOCK_MONOTONIC,
+                                          RETRY_MS * 1000ULL, 0, on_retry, in);
+    r = sd_event_source_set_time_relative(in->scan_retry, RETRY_MS * 1000ULL);
+    return r < 0 ? r : sd_event_source_set_enabled(in->scan_retry, SD_EVENT_ONESHOT);
+}
+
+static void scan_failed(struct instance *in, const char *why)
+{
+    if (in->scan_failed_ms == 0) {
+        log_warn("%s: cannot take artifacts: %s, trying again", in->spec->full_id, why);
+        in->scan_failed_ms = clock_now_ms();
+    }
+    in->scan_failed = true;
+    (void)strlcpy(in->scan_trouble, why, sizeof(in->scan_trouble));
+}
+
 static int on_turn(sd_event_source *s, void *userdata)
 {
     struct farm *farm = userdata;
@@ -55,16 +90,15 @@ static int on_turn(sd_event_source *s, void *userdata)
                                    .out_dir = in->spec->out_dir};
     r = artifact_scan(farm->db, farm->state_dir, &src, on_artifact, &found, &more, &err);
     if (r < 0 && r != -ENOENT) {
-        if (!in->scan_failed)
-            log_warn("%s: cannot take artifacts: %s, trying again", in->spec->full_id, err.msg);
-        in->scan_failed = true;
+        scan_failed(in, err.msg);
         more = false;
     } else {
         in->scan_failed = found.unsaved;
+        in->scan_failed_ms = 0;
     }
     if (more)
         collect_push(in);
-    else if (in->draining)
+    else if (in->draining && (in->scan_failed_ms == 0 || retry_later(in) < 0))
         instance_drained(in);
     if (!TAILQ_EMPTY(&farm->scans))
         (void)sd_event_source_set_enabled(farm->collector, SD_EVENT_ONESHOT);
@@ -98,6 +132,7 @@ void collect_push(struct instance *in)
 
 void collect_drop(struct instance *in)
 {
+    in->scan_retry = sd_event_source_disable_unref(in->scan_retry);
     if (!in->scan_due)
         return;
     in->scan_due = false;

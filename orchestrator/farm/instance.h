@@ -70,6 +70,9 @@ struct instance {
 
     bool draining; /* the keeper is gone, files are being gathered */
     bool scan_due, scan_failed;
+    int64_t scan_failed_ms; /* monotonic, since when files cannot be taken; 0: they can */
+    char scan_trouble[256]; /* why */
+    sd_event_source *scan_retry;
     TAILQ_ENTRY(instance) scan_link;
 };
 

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "report/fields.h"
@@ -22,8 +23,7 @@
 #include "store/results.h"
 #include "triage/job.h"
 
-#define RETRY_MS  5000
-#define TRIES_MAX 60 /* of writing the rows, then the run is left as it is */
+#define RETRY_MS 5000
 
 enum step { STEP_TRIAGE, STEP_MEASURE, STEP_BUNDLE, STEP_FILES };
 enum what { ASK_REACH, ASK_FLOOR, ASK_SEEDS, ASK_BUNDLE };
@@ -56,7 +56,8 @@ struct finish {
     bool time_is_up;
     struct ask *asks;
     size_t n_open;
-    int tries;
+    char *trouble; /* why the rows cannot be written */
+    int64_t trouble_since_ms;
     enum verdict verdict;
     struct strv reasons;
 };
@@ -270,7 +271,6 @@ static int write_files(struct finish *f, struct err *err)
 static void begin(struct finish *f, enum step next)
 {
     f->step = next;
-    f->tries = 0;
     f->time_is_up = false;
     if (f->patience_ms >= 0)
         arm(f, f->patience_ms);
@@ -353,9 +353,10 @@ static int on_step(sd_event_source *s, void *ctx)
         return 0;
     while ((r = step(f, &err)) > 0)
         ;
-    if (r < 0 && ++f->tries >= TRIES_MAX)
-        tell_done(f, VERDICT_NONE);
-    else if (r < 0)
+    if (r < 0 && f->trouble == NULL)
+        f->trouble_since_ms = clock_now_ms();
+    str_set(&f->trouble, r < 0 ? err.msg : NULL);
+    if (r < 0)
         arm(f, RETRY_MS);
     else if (f->step == STEP_FILES)
         end_files(f);
@@ -428,6 +429,14 @@ void finish_poke(struct finish *f)
         wake(f);
 }
 
+const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms)
+{
+    if (f == NULL || f->trouble == NULL)
+        return NULL;
+    *ret_for_ms = clock_now_ms() - f->trouble_since_ms;
+    return f->trouble;
+}
+
 void finish_free(struct finish *f)
 {
     if (f == NULL)
@@ -446,6 +455,7 @@ void finish_free(struct finish *f)
     free(f->targets);
     strv_clear(&f->reasons);
     free(f->interrupted_why);
+    free(f->trouble);
     free(f->state_dir);
     free(f);
 }

@@ -21,7 +21,7 @@
  * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure".
  */
 struct finish;
-/* verdict is VERDICT_NONE when the rows could not be written for minutes (a full disk): the run is then still "triage" and can be finished again. */
+/* Rows that cannot be written (a full disk) are tried again for ever: see finish_trouble. */
 typedef void finish_fn(void *ctx, enum verdict verdict);
 
 struct finish_facts { /* what only the farm knows, per target in the plan's order */
@@ -41,6 +41,8 @@ int finish_start(sd_event *loop, struct db *db, const char *state_dir, struct qu
                  finish_fn *done, void *ctx, struct finish **ret, struct err *err);
 /* Tells that an "input" answer of the run was stored (the owner stores them), so that it can look whether triage is empty. */
 void finish_poke(struct finish *f);
+/* Why the rows cannot be written, borrowed until the next turn of the loop, and for how long that has been so; NULL when nothing is wrong. */
+const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms);
 void finish_free(struct finish *f); /* no callback */
 
 #endif

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -521,6 +522,36 @@ static void a_run_that_goes_on_waits_for_its_triage(void **ctx)
     finish_free(f);
 }
 
+static void rows_that_cannot_be_written_are_told_and_tried_again(void **ctx)
+{
+    cleanup_free char *index = path_join(w.state, "state.db");
+    struct finish *f = NULL;
+    sqlite3 *other = NULL;
+    int64_t for_ms = -1;
+
+    (void)ctx;
+    put_rows();
+    assert_int_equal(sqlite3_open(index, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(finish_start(w.loop, w.db, w.state, &w.q, &run_owner, &w.plan, &w.facts, false,
+                                  NULL, 0, on_done, NULL, &f, NULL),
+                     0);
+    assert_null(finish_trouble(f, &for_ms));
+    for (int i = 0; i < 20 && finish_trouble(f, &for_ms) == NULL; i++)
+        assert_true(sd_event_run(w.loop, 10000) >= 0);
+    assert_non_null(finish_trouble(f, &for_ms));
+    assert_in_range(for_ms, 0, 60000);
+    assert_false(w.done);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    finish_poke(f); /* instead of the time between two tries */
+    for (int i = 0; i < 20 && !w.done; i++)
+        assert_true(sd_event_run(w.loop, 10000) >= 0);
+    assert_int_equal(w.verdict, VERDICT_CLEAN);
+    assert_null(finish_trouble(f, &for_ms));
+    finish_free(f);
+}
+
 static void one_that_is_freed_half_way_calls_nobody(void **ctx)
 {
     struct finish *f = NULL;
@@ -645,6 +676,7 @@ int main(int argc, char **argv)
         T(an_interrupted_run_does_not_wait_for_ever),
         T(a_bundle_of_an_interrupted_run_has_its_time),
         T(a_run_that_goes_on_waits_for_its_triage),
+        T(rows_that_cannot_be_written_are_told_and_tried_again),
         T(one_that_is_freed_half_way_calls_nobody),
         T(the_one_who_is_told_may_free_it),
         T(a_report_that_cannot_be_written_is_a_reason_and_no_lost_verdict),

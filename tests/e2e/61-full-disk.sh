@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A state directory on a file system that fills up under a campaign: the stop says that the
+# campaign cannot be finished, and when there is space again the verdict comes by itself, nothing lost.
+# limit: 150
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
+
+if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
+    skip "full disk" "a tmpfs cannot be mounted here"
+    exit 0
+fi
+unmount() {
+    rm -f "$FZ_STATE/filler"
+    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
+    wait_for 15 no_state_pids
+    umount -l "$FZ_STATE"
+    fz_cleanup
+}
+trap unmount EXIT
+
+cat >"$T/full.ini" <<END
+[campaign]
+name = full
+root = $TOP
+budget = 100s
+cores = 1
+
+[limits]
+disk_floor = 0
+
+[target chunk_frame]
+harness = $HARNESSES/chunk_frame/afl
+seeds = seeds/chunk_frame-min
+instances = 1
+END
+
+status() {
+    "$FUZZCTL" status full --json | jq -r ".campaigns[0] | $1"
+}
+fuzzing() {
+    [ "$(status ".targets[0].instances[0].state")" = fuzzing ]
+}
+ended() {
+    [ "$(status .state)" = ended ]
+}
+
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/full.ini"
+check "it fuzzes" wait_for 40 fuzzing
+crashes=$(echo "$FZ_STATE"/campaigns/full/*/out/chunk_frame/main/crashes)
+# A crash that there is no space to keep: its bytes are on the disk, the copy is not.
+head -c 4000000 /dev/urandom >"$crashes/.big" # taken by no one until it has its name
+dd if=/dev/zero of="$FZ_STATE/filler" bs=64k 2>/dev/null
+dd if=/dev/zero of="$FZ_STATE/filler" bs=4k oflag=append conv=notrunc 2>/dev/null
+mv "$crashes/.big" "$crashes/big"
+troubled() {
+    [ "$(status .trouble)" != null ]
+}
+check "status says what cannot be kept" wait_for 5 troubled
+assert_exit "a stop says when the campaign cannot be finished" 1 "$FUZZCTL" stop full
+assert_match "and why" 'full has stopped, but cannot be finished: .*(full|space)' "$(cat "$T/err")"
+rm -f "$FZ_STATE/filler"
+check "with space again the run ends" wait_for 30 ended
+assert_eq "its verdict knows the input" findings "$(status .verdict)"
+assert_exit "no file is unaccounted for" 0 "$FUZZCTL" verify
