@@ -108,6 +108,30 @@ static int options_parse(int argc, char **argv, struct options *o)
 
 /* ---- Life of the loop ---------------------------------------------------------------- */
 
+/* Stops all campaigns in order, their artifacts gathered, and leaves. */
+static int daemon_end(struct daemon *d, const char *why)
+{
+    struct run *run;
+
+    (void)sd_notify(0, "STOPPING=1");
+    d->terminating = true;
+    if (TAILQ_EMPTY(&d->runs))
+        return sd_event_exit(d->loop, 0);
+    TAILQ_FOREACH (run, &d->runs, link)
+        campaign_stop(run->campaign, why);
+    return 0;
+}
+
+/* False when the lock in the state directory is not ours any more: no client will ever find us again. */
+static bool state_dir_is_ours(const struct daemon *d)
+{
+    cleanup_free char *lock = path_join(d->state_dir, "fuzzd.lock");
+    struct stat held, there;
+
+    return fstat(d->lock_fd, &held) == 0 && lstat(lock, &there) == 0 &&
+           held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
 static int on_idle(sd_event_source *s, uint64_t usec, void *userdata)
 {
     struct daemon *d = userdata;
@@ -117,6 +141,10 @@ static int on_idle(sd_event_source *s, uint64_t usec, void *userdata)
 
     (void)usec;
     daemon_look_at_ends(d);
+    if (!d->terminating && !state_dir_is_ours(d)) {
+        log_error("%s is gone or another's, stopping", d->state_dir);
+        (void)daemon_end(d, "its state directory is gone");
+    }
     if (!busy && !d->foreground) {
         log_info("nothing to do, leaving");
         return sd_event_exit(d->loop, 0);
@@ -137,21 +165,11 @@ static int on_reap(sd_event_source *s, void *userdata)
     return 0;
 }
 
-/* Stops all campaigns in order, their artifacts gathered, and leaves. */
 static int on_term(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
 {
-    struct daemon *d = userdata;
-    struct run *run;
-
     (void)s;
     log_info("signal %u, stopping", si->ssi_signo);
-    (void)sd_notify(0, "STOPPING=1");
-    d->terminating = true;
-    if (TAILQ_EMPTY(&d->runs))
-        return sd_event_exit(d->loop, 0);
-    TAILQ_FOREACH (run, &d->runs, link)
-        campaign_stop(run->campaign, "fuzzd was told to end");
-    return 0;
+    return daemon_end(userdata, "fuzzd was told to end");
 }
 
 static int loop_init(struct daemon *d, struct err *err)

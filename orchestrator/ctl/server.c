@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -52,6 +53,8 @@ struct server {
     sd_event *loop;
     int fd;
     char *path;
+    dev_t dev; /* of the socket file */
+    ino_t ino;
     sd_event_source *listen_io;
     server_fn *fn;
     void *ctx;
@@ -270,6 +273,7 @@ int server_new(sd_event *loop, const char *state_dir, server_fn *fn, void *ctx, 
                struct err *err)
 {
     struct server *s = xcalloc(1, sizeof(*s));
+    struct stat st;
     int r;
 
     s->loop = loop;
@@ -286,6 +290,10 @@ int server_new(sd_event *loop, const char *state_dir, server_fn *fn, void *ctx, 
         free(s);
         return r;
     }
+    if (lstat(s->path, &st) == 0) {
+        s->dev = st.st_dev;
+        s->ino = st.st_ino;
+    }
     r = sd_event_add_io(loop, &s->listen_io, s->fd, EPOLLIN, on_connect, s);
     if (r < 0) {
         r = err_sys(err, r, "cannot watch %s", s->path);
@@ -298,12 +306,16 @@ int server_new(sd_event *loop, const char *state_dir, server_fn *fn, void *ctx, 
 
 void server_free(struct server *s)
 {
+    struct stat st;
+
     if (s == NULL)
         return;
     while (!TAILQ_EMPTY(&s->clients))
         client_free(TAILQ_FIRST(&s->clients));
     sd_event_source_disable_unref(s->listen_io);
-    (void)unlink(s->path);
+    /* Where the state directory was taken away, another's socket may be in this place. */
+    if (lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+        (void)unlink(s->path);
     (void)close(s->fd);
     free(s->path);
     free(s);

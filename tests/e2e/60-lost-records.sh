@@ -47,3 +47,18 @@ for part in plan.json exit; do
     check "and its afl-fuzz with it" wait_for 5 gone "$pid"
     check "and its keeper" wait_for 5 gone "$keeper"
 done
+
+# ---- the state directory ---------------------------------------------------------------------
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
+check "it fuzzes" wait_for 40 fuzzing
+pid=$(status "$instance.pid")
+daemon=$(status .fuzzd.pid)
+mv "$FZ_STATE" "$T/moved"
+mkdir -m 700 "$FZ_STATE"
+echo mine >"$FZ_STATE/fuzzd.sock"
+check "without its state directory fuzzd ends" wait_for 30 gone "$daemon"
+check "and its afl-fuzz with it" wait_for 5 gone "$pid"
+assert_eq "what is there now is let be" mine "$(cat "$FZ_STATE/fuzzd.sock")"
+
+rm -rf "$FZ_STATE" && mv "$T/moved" "$FZ_STATE"
+assert_eq "moved back, the run has its verdict" interrupted "$(status '.campaigns[0].verdict')"
