@@ -189,6 +189,11 @@ int cgroup_freeze(struct cgroup *cg, enum cgroup_leaf leaf, bool freeze)
     return cg->ops->freeze(cg, leaf, freeze);
 }
 
+int cgroup_limit_target(struct cgroup *cg, int64_t bytes)
+{
+    return cg->ops->limit_target(cg, bytes);
+}
+
 int64_t cgroup_oom_kills(struct cgroup *cg)
 {
     return cg->ops->oom_kills(cg);

@@ -88,6 +88,8 @@ int cgroup_kill(struct cgroup *cg,
 int cgroup_populated(struct cgroup *cg, enum cgroup_leaf leaf);
 int cgroup_freeze(struct cgroup *cg, enum cgroup_leaf leaf,
                   bool freeze); /* 0, -EOPNOTSUPP, -errno */
+/* Another limit of memory for t, 0: none. 0, -EOPNOTSUPP (there is no way to limit it), -errno. */
+int cgroup_limit_target(struct cgroup *cg, int64_t bytes);
 /* Kills by the kernel for want of memory, summed over the leaves; >= 0, -errno. */
 int64_t cgroup_oom_kills(struct cgroup *cg);
 /* Kills what is left (keep too), waits up to timeout_ms for it to be empty, removes the folders. 0, -EBUSY. Blocking for at most timeout_ms. */

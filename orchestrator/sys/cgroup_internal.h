@@ -36,6 +36,7 @@ struct cgroup_ops {
     int (*kill_all)(const struct cgroup *cg); /* keep too, whatever the hierarchy */
     int (*populated)(const struct cgroup *cg, enum cgroup_leaf leaf);
     int (*freeze)(const struct cgroup *cg, enum cgroup_leaf leaf, bool freeze);
+    int (*limit_target)(const struct cgroup *cg, int64_t bytes);
     int64_t (*oom_kills)(const struct cgroup *cg);
     /* Where it differs between back-ends, else NULL: what ctl needs after we are in it, and before we leave. */
     void (*ctl_entered)(struct cgroup_root *root);

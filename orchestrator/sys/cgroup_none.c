@@ -66,6 +66,13 @@ static int none_freeze(const struct cgroup *cg, enum cgroup_leaf leaf, bool free
     return -EOPNOTSUPP;
 }
 
+static int none_limit_target(const struct cgroup *cg, int64_t bytes)
+{
+    (void)cg;
+    (void)bytes;
+    return -EOPNOTSUPP;
+}
+
 static int64_t none_oom_kills(const struct cgroup *cg)
 {
     (void)cg;
@@ -82,5 +89,6 @@ const struct cgroup_ops cgroup_ops_none = {
     .kill_all = none_kill_all,
     .populated = none_populated,
     .freeze = none_freeze,
+    .limit_target = none_limit_target,
     .oom_kills = none_oom_kills,
 };

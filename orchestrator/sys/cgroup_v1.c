@@ -244,6 +244,17 @@ static int v1_freeze(const struct cgroup *cg, enum cgroup_leaf leaf, bool freeze
     return cgroup_fs_write_number(dir, "cgroup.freeze", freeze);
 }
 
+static int v1_limit_target(const struct cgroup *cg, int64_t bytes)
+{
+    cleanup_free char *t = NULL;
+    struct err err = {0};
+
+    if (cg->root->dir[CGROUP_H_MEMORY] == NULL)
+        return -EOPNOTSUPP;
+    t = cgroup_leaf_dir(cg, CGROUP_H_MEMORY, CGROUP_T);
+    return set_memory(t, bytes, &err);
+}
+
 /* v1 counts each kill in the group the victim was in and in none above. */
 static int64_t v1_oom_kills(const struct cgroup *cg)
 {
@@ -274,5 +285,6 @@ const struct cgroup_ops cgroup_ops_v1 = {
     .kill_all = v1_kill_all,
     .populated = v1_populated,
     .freeze = v1_freeze,
+    .limit_target = v1_limit_target,
     .oom_kills = v1_oom_kills,
 };

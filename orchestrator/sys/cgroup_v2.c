@@ -98,20 +98,26 @@ static int set_instance(const char *inst, const struct cgroup_limits *lim, unsig
     return rc < 0 ? rc : set_weight(inst, lim->cpu_weight_pct > 0 ? lim->cpu_weight_pct : 100, err);
 }
 
+static int set_target_memory(const char *t, const struct cgroup_limits *lim, struct err *err)
+{
+    int rc = set_max(t, "memory.max", lim->target_memory_bytes, err);
+
+    if (rc < 0)
+        return rc;
+    /* Without this a target over its limit swaps for minutes before it is killed. Not there without swap accounting. */
+    (void)cgroup_fs_write(t, "memory.swap.max", lim->target_memory_bytes > 0 ? "0" : "max");
+    /* 1 would take the fork server with the child, and the input with it. */
+    (void)cgroup_fs_write(t, "memory.oom.group", "0");
+    return 0;
+}
+
 static int set_target(const char *t, const struct cgroup_limits *lim, unsigned have,
                       struct err *err)
 {
     int rc = 0;
 
-    if ((have & CGROUP_HOLDS_MEMORY) != 0) {
-        rc = set_max(t, "memory.max", lim->target_memory_bytes, err);
-        /* Without this a target over its limit swaps for minutes before it is killed. Not there without swap accounting. */
-        if (rc == 0)
-            (void)cgroup_fs_write(t, "memory.swap.max", lim->target_memory_bytes > 0 ? "0" : "max");
-        /* 1 would take the fork server with the child, and the input with it. */
-        if (rc == 0)
-            (void)cgroup_fs_write(t, "memory.oom.group", "0");
-    }
+    if ((have & CGROUP_HOLDS_MEMORY) != 0)
+        rc = set_target_memory(t, lim, err);
     if (rc == 0 && (have & CGROUP_HOLDS_PIDS) != 0)
         rc = set_max(t, "pids.max", lim->pids, err);
     return rc;
@@ -217,6 +223,17 @@ static int v2_freeze(const struct cgroup *cg, enum cgroup_leaf leaf, bool freeze
     return rc == -ENOENT && cgroup_fs_has(dir, "cgroup.procs") ? -EOPNOTSUPP : rc;
 }
 
+static int v2_limit_target(const struct cgroup *cg, int64_t bytes)
+{
+    cleanup_free char *t = cgroup_leaf_dir(cg, CGROUP_H_UNIFIED, CGROUP_T);
+    const struct cgroup_limits lim = {.target_memory_bytes = bytes};
+    struct err err = {0};
+
+    if (!cgroup_fs_has(t, "memory.max"))
+        return -EOPNOTSUPP;
+    return set_target_memory(t, &lim, &err);
+}
+
 static int64_t v2_oom_kills(const struct cgroup *cg)
 {
     int64_t sum = 0;
@@ -244,6 +261,7 @@ const struct cgroup_ops cgroup_ops_v2 = {
     .kill_all = v2_kill_all,
     .populated = v2_populated,
     .freeze = v2_freeze,
+    .limit_target = v2_limit_target,
     .oom_kills = v2_oom_kills,
     .ctl_entered = cgroup_v2_ctl_entered,
     .ctl_leaving = cgroup_v2_ctl_leaving,

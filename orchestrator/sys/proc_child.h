@@ -20,6 +20,7 @@ struct proc_child {
     int procs_count;
     bool new_session; /* setsid; else a process group of its own */
     int pdeathsig;    /* 0 none */
+    bool oom_victim;  /* oom_score_adj 1000 */
     int64_t cpu_limit_s, as_limit_bytes, fsize_limit_bytes;
 };
 

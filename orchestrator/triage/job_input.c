@@ -24,9 +24,10 @@
 #include "triage/replay.h"
 #include "triage/signature.h"
 
-#define PROGRAMS_MAX 4
-#define RUNS_MAX     50
-#define ARGS_MAX     4096
+#define PROGRAMS_MAX     4
+#define RUNS_MAX         50
+#define ARGS_MAX         4096
+#define GROUP_TIMEOUT_MS 5000
 
 struct program {
     const char *role;
@@ -160,6 +161,33 @@ static json_t *program_run(struct input_job *job, struct program *p, bool glance
     return NULL;
 }
 
+/* "id:000000,sig:06,src:..." -> 6; 0 when it has none. Source: AFL++ src/afl-fuzz-bitmap.c save_if_interesting. */
+static int recorded_signal(const char *file)
+{
+    const char *p = strstr(file, "sig:");
+
+    if (p == NULL || !isdigit((unsigned char)p[4]) || !isdigit((unsigned char)p[5]))
+        return 0;
+    return (p[4] - '0') * 10 + (p[5] - '0');
+}
+
+/*
+ * A program that was killed for want of memory and copes with a failed allocation: as it ran in the campaign, in a cgroup.
+ * Given time to fill it, as the replay has a small share of a core.
+ */
+static json_t *program_run_in_group(struct input_job *job, struct program *p)
+{
+    int64_t timeout_ms = p->prog.timeout_ms;
+    json_t *answer;
+
+    p->prog.by_group = true;
+    if (p->prog.timeout_ms < GROUP_TIMEOUT_MS)
+        p->prog.timeout_ms = GROUP_TIMEOUT_MS;
+    answer = program_run(job, p, false);
+    p->prog.timeout_ms = timeout_ms;
+    return answer;
+}
+
 /*
  * All programs; the plain ones first when time is the question, and a sanitizer build then only has a glance at whether
  * there is more to a hang that is proven already.
@@ -179,8 +207,14 @@ static json_t *programs_run(struct input_job *job)
             proven = proven || p->agree == job->runs;
         }
     }
-    for (size_t i = 0; answer == NULL && i < job->n_programs && !job->hang; i++)
-        answer = program_run(job, &job->programs[i], false);
+    for (size_t i = 0; answer == NULL && i < job->n_programs && !job->hang; i++) {
+        struct program *p = &job->programs[i];
+
+        answer = program_run(job, p, false);
+        if (answer == NULL && p->agree == 0 && !p->slow && p->prog.memory_bytes > 0 &&
+            recorded_signal(job->file) == SIGKILL && replay_has_group())
+            answer = program_run_in_group(job, p);
+    }
     return answer;
 }
 
@@ -256,16 +290,6 @@ static json_t *replay_json(struct program *p, const char *blob)
     strv_clear(&env);
     strv_clear(&args);
     return j;
-}
-
-/* "id:000000,sig:06,src:..." -> 6; 0 when it has none. Source: AFL++ src/afl-fuzz-bitmap.c save_if_interesting. */
-static int recorded_signal(const char *file)
-{
-    const char *p = strstr(file, "sig:");
-
-    if (p == NULL || !isdigit((unsigned char)p[4]) || !isdigit((unsigned char)p[5]))
-        return 0;
-    return (p[4] - '0') * 10 + (p[5] - '0');
 }
 
 static void set_unreproduced(const struct input_job *job, struct verdict_of_run *v)

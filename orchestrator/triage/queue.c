@@ -6,6 +6,7 @@
  * starts and ends from the loop, never from within a call of ours, and nothing is
  * touched after a callback, which may well free the queue.
  */
+
 #include "triage/queue.h"
 
 #include <errno.h>
@@ -23,11 +24,14 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/keeper.h"
 #include "sys/proc.h"
 #include "triage/job.h"
+#include "triage/json_util.h"
 
-#define TRIES          2
-#define DEADLINE_SLACK 250000 /* accuracy of the deadline, microseconds */
+#define TRIES              2
+#define DEADLINE_SLACK     250000 /* accuracy of the deadline, microseconds */
+#define TARGET_SPARE_BYTES (16LL << 20)
 
 struct item {
     TAILQ_ENTRY(item) entry;
@@ -115,8 +119,10 @@ static void run_kill(struct queue *q)
 {
     if (q->running == NULL)
         return;
-    if (q->cg != NULL)
+    if (q->cg != NULL) {
         (void)cgroup_kill(q->cg, CGROUP_T);
+        (void)cgroup_kill(q->cg, CGROUP_AFL);
+    }
     (void)kill(-q->pid, SIGKILL);
 }
 
@@ -243,7 +249,7 @@ static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
 
     if (q->cg == NULL)
         return 0;
-    cgroup_procs_paths(q->cg, CGROUP_T, &paths);
+    cgroup_procs_paths(q->cg, CGROUP_AFL, &paths);
     for (size_t i = 0; i < paths.n && ps->cgroup_procs_count < 4 && r == 0; i++) {
         int fd = open(paths.v[i], O_WRONLY | O_CLOEXEC);
 
@@ -254,6 +260,32 @@ static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
     }
     strv_clear(&paths);
     return r;
+}
+
+/*
+ * t is for programs that are replayed under the memory limit of their target; the way into it goes by the environment, as for
+ * fuzz-preload.so. A little over that limit, so that a sanitizer's own comes first.
+ */
+static void target_group(struct queue *q, const struct item *it, struct strv *env)
+{
+    int64_t limit = json_int(it->job, "memory_bytes", 0);
+    struct strv paths = {0};
+    char *all = NULL;
+
+    if (q->cg == NULL || limit <= 0 ||
+        cgroup_limit_target(q->cg, limit + limit / 8 + TARGET_SPARE_BYTES) < 0)
+        return;
+    cgroup_procs_paths(q->cg, CGROUP_T, &paths);
+    for (size_t i = 0; i < paths.n; i++) {
+        char *more = xasprintf("%s%s%s", all != NULL ? all : "", i > 0 ? ":" : "", paths.v[i]);
+
+        free(all);
+        all = more;
+    }
+    if (all != NULL)
+        strv_env_set(env, KEEPER_ENV_PROCS, all);
+    free(all);
+    strv_clear(&paths);
 }
 
 /* Our environment with a TMPDIR of the process's own. */
@@ -272,7 +304,7 @@ static int scratch_make(struct queue *q, struct strv *env)
     return 0;
 }
 
-static int spawn(struct queue *q, const char *text)
+static int spawn(struct queue *q, const struct item *it, const char *text)
 {
     cleanup_close int in = memfd_with(text), out = memfd_answer();
     struct strv argv = {0}, env = {0};
@@ -290,6 +322,7 @@ static int spawn(struct queue *q, const char *text)
     if (r == 0)
         r = scratch_make(q, &env);
     if (r == 0) {
+        target_group(q, it, &env);
         strv_add(&argv, q->program);
         r = proc_start(&ps, &q->pid, &q->pidfd);
     }
@@ -315,7 +348,7 @@ static int run_start(struct queue *q, struct item *it)
     if (text == NULL || strlen(text) > JOB_MAX_BYTES)
         return -E2BIG;
     q->timed_out = false;
-    r = spawn(q, text);
+    r = spawn(q, it, text);
     if (r < 0)
         return r;
     q->running = it;

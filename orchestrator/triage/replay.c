@@ -14,13 +14,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/keeper.h"
 #include "triage/replay_env.h"
 
 #define CAPTURE_BYTES (4u << 20) /* read before head and tail are cut */
+#define GROUPS_MAX    4          /* hierarchies */
 
 bool replay_uses_stdin(const struct replay_program *prog)
 {
@@ -120,6 +123,29 @@ static char *text_of(const char *data, size_t n)
     return text;
 }
 
+bool replay_has_group(void)
+{
+    const char *paths = getenv(KEEPER_ENV_PROCS);
+
+    return paths != NULL && paths[0] == '/';
+}
+
+/* Opens what FUZZ_TARGET_PROCS names. 0 or -errno; the caller closes what is open either way. */
+static int group_open(struct proc_spec *ps)
+{
+    cleanup_free char *paths = xstrdup(getenv(KEEPER_ENV_PROCS));
+    char *rest = paths, *path;
+
+    while ((path = strsep(&rest, ":")) != NULL) {
+        int fd = ps->cgroup_procs_count < GROUPS_MAX ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+
+        if (fd < 0)
+            return ps->cgroup_procs_count < GROUPS_MAX ? -errno : -E2BIG;
+        ps->cgroup_procs_fd[ps->cgroup_procs_count++] = fd;
+    }
+    return 0;
+}
+
 static int run_once(const struct replay_program *prog, const char *input, int64_t wall_ms,
                     struct proc_result *ret, struct err *err)
 {
@@ -129,9 +155,11 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
         .argv = &argv,
         .env = &env,
         .timeout_ms = wall_ms,
-        .as_limit_bytes = replay_hogs_address_space(prog) ? 0 : prog->memory_bytes,
+        .as_limit_bytes =
+            replay_hogs_address_space(prog) || prog->by_group ? 0 : prog->memory_bytes,
         .fsize_limit_bytes = REPLAY_FSIZE_MAX,
         .max_out = CAPTURE_BYTES,
+        .oom_victim = true,
         .cgroup_procs_fd = {-1, -1, -1, -1},
     };
     int r;
@@ -143,7 +171,13 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
     replay_env_scratch(dir, &env);
     ps.cwd = dir;
     ps.stdin_path = replay_uses_stdin(prog) ? copy : NULL;
-    r = proc_run(&ps, ret, err);
+    r = prog->by_group ? group_open(&ps) : 0;
+    if (r < 0)
+        (void)err_sys(err, r, "cgroup of the target");
+    else
+        r = proc_run(&ps, ret, err);
+    for (int i = 0; i < ps.cgroup_procs_count; i++)
+        (void)close(ps.cgroup_procs_fd[i]);
     strv_clear(&argv);
     strv_clear(&env);
     (void)path_remove_tree(dir);

@@ -21,7 +21,8 @@
  * its CPU time alone passed the limit.
  *
  * Memory: address space for plain programs; for sanitizer builds, which need terabytes of it, the sanitizer's own limits. A SIGKILL
- * that is not ours is the kernel's for want of memory.
+ * that is not ours is the kernel's for want of memory. A program that copes with a failed allocation shows nothing under a limit of address
+ * space; with by_group it runs in the target's own cgroup, as it did in the campaign (FUZZ_TARGET_PROCS names the way in).
  */
 struct replay_program {
     const char *path;
@@ -34,6 +35,7 @@ struct replay_program {
     int64_t memory_bytes; /* 0: none */
     bool symbolize;       /* sanitizer options with symbolize=1 */
     bool impatient;       /* no repetition of a starved run */
+    bool by_group;        /* the memory limit is that of the target's cgroup, not one of address space */
 };
 #define REPLAY_PATIENCE  4
 #define REPLAY_ERR_BYTES 65536 /* of stderr kept: head and tail */
@@ -51,6 +53,8 @@ struct replay_run {
     char pc_module[64]; /* base name */
     uint64_t pc_offset; /* in the file's address space, the same in every run */
 };
+/* Whether there is a cgroup for by_group. */
+bool replay_has_group(void);
 /* 0 with *ret filled, or -errno (the input cannot be read, the program cannot be started). Blocking. */
 int replay_once(const struct replay_program *prog, const char *input, struct replay_run *ret,
                 struct err *err);
