@@ -50,6 +50,9 @@ static void target_print(const json_t *t, bool instances, FILE *out)
             format_count(rate, sizeof rate, json_number_value(json_object_get(t, "execs_per_sec"))),
             number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
             number(t, "timeouts"), number(t, "buckets"));
+    if (number(t, "oom_kills") > 0)
+        fprintf(out, "    %lld kills for want of memory, not all of which leave an input\n",
+                number(t, "oom_kills"));
     size_t i;
     const json_t *in;
     json_array_foreach (json_object_get(t, "instances"), i, in) {

@@ -58,6 +58,8 @@ static void restore_instance(struct instance *in, const json_t *j)
     in->edges_max = number(j, "edges_found");
     in->restarts = (int)number(j, "restarts");
     in->oom_kills = number(j, "oom_kills");
+    in->oom_from = number(j, "oom_from");
+    in->oom_live = number(j, "oom_live");
     in->fuzzed_ms = number(j, "fuzz_ms");
     in->stats.corpus_count = number(j, "corpus_count");
     in->stats.total_edges = number(j, "total_edges");

@@ -34,7 +34,7 @@ static void count_artifacts(const struct artifact_row *rows, size_t n, const cha
     }
 }
 
-static json_t *instance_json(const struct instance *in, int64_t now_ms)
+static json_t *instance_json(struct instance *in, int64_t now_ms)
 {
     const struct stats *st = &in->stats;
     json_t *j = json_object();
@@ -55,7 +55,7 @@ static json_t *instance_json(const struct instance *in, int64_t now_ms)
     json_object_set_new(j, "pending_favs", json_integer(st->pending_favs));
     json_object_set_new(j, "cycles_done", json_integer(st->cycles_done));
     json_object_set_new(j, "stability", json_real(st->stability_pct));
-    json_object_set_new(j, "oom_kills", json_integer(in->oom_kills));
+    json_object_set_new(j, "oom_kills", json_integer(instance_oom_kills(in)));
     json_object_set_new(j, "fuzz_s", json_integer(instance_fuzz_ms(in, now_ms) / 1000));
     if (in->reason[0] != '\0')
         json_object_set_new(j, "reason", json_string(in->reason));
@@ -65,7 +65,10 @@ static json_t *instance_json(const struct instance *in, int64_t now_ms)
 static json_t *target_json(const struct target *t, const struct counts *n, int64_t now_ms)
 {
     json_t *j = json_object(), *list = json_array();
+    int64_t oom_kills = 0;
 
+    for (size_t i = 0; i < t->spec->n_instances; i++)
+        oom_kills += instance_oom_kills(t->instances[i]);
     json_object_set_new(j, "name", json_string(t->spec->name));
     json_object_set_new(j, "state", json_string(target_state_name(t)));
     if (t->end_reason != NULL && !target_active(t))
@@ -77,6 +80,7 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
     json_object_set_new(j, "crashes", json_integer(n->crashes));
     json_object_set_new(j, "ooms", json_integer(n->ooms));
     json_object_set_new(j, "timeouts", json_integer(n->timeouts));
+    json_object_set_new(j, "oom_kills", json_integer(oom_kills));
     json_object_set_new(j, "pending", json_integer(n->pending));
     json_object_set_new(j, "buckets", json_integer(n->buckets));
     for (size_t i = 0; i < t->spec->n_instances; i++)

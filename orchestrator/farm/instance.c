@@ -46,6 +46,7 @@ struct instance *instance_new(struct farm *farm, const struct plan *plan,
     in->ops = ops;
     in->owner = owner;
     in->cpu = in->cpu_fd = in->pidfd = -1;
+    in->oom_from = -1;
     in->cgroup_name = xasprintf("%s/%s.%s", plan->campaign, target->name, spec->name);
     in->cpus = xcalloc((size_t)plan->n_cpus + 1, sizeof(int));
     if (spec->cpu >= 0)
@@ -84,6 +85,15 @@ int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms)
     return in->fuzzed_ms + (in->up_ms > 0 ? now_ms - in->up_ms : 0);
 }
 
+int64_t instance_oom_kills(struct instance *in)
+{
+    int64_t n = in->oom_from >= 0 && in->cg != NULL ? cgroup_oom_kills(in->cg) - in->oom_from : 0;
+
+    if (n > in->oom_live)
+        in->oom_live = n;
+    return in->oom_kills + in->oom_live;
+}
+
 int instance_take_cpu(struct instance *in)
 {
     int fd;
@@ -109,7 +119,8 @@ void instance_release_cpu(struct instance *in)
 /* An end, or a start that failed, that nobody asked for. */
 static void ended_badly(struct instance *in, const char *words, bool outside)
 {
-    int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms : 0;
+    /* One that came up fuzzed, however short: its harness is not the kind that never starts. */
+    int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms + 1 : 0;
     int64_t wait_ms = breaker_ended(&in->breaker, words, session_ms, outside);
 
     in->fuzzed_ms += session_ms;
@@ -200,6 +211,7 @@ static void do_freeze(struct instance *in, bool freeze)
 static void do_kill(struct instance *in)
 {
     log_warn("%s: the keeper did not end in time, killing all of its processes", in->spec->full_id);
+    (void)instance_oom_kills(in); /* the count goes with the cgroup */
     if (in->cg != NULL)
         (void)cgroup_destroy(in->cg, DESTROY_MS);
     if (in->pidfd >= 0)
@@ -276,20 +288,24 @@ void instance_event(struct instance *in, enum instance_event ev)
 
 /* ---- News: the clock of the state ---------------------------------------------------- */
 
+/* Who runs, from the keeper's record. */
+static void note_pids(struct instance *in)
+{
+    struct keeper_run run = {0};
+
+    if (in->afl.pid != 0 || keeper_run_load(in->spec->run_path, &run) < 0)
+        return;
+    in->keeper = run.keeper;
+    in->afl = run.afl;
+    keeper_run_clear(&run);
+}
+
 /* A starting afl-fuzz shows itself first by its setup file, then, the dry run being over, by its figures. */
 static void look(struct instance *in)
 {
     int64_t now_ms = clock_now_ms();
 
-    if (in->afl.pid == 0) {
-        struct keeper_run run = {0};
-
-        if (keeper_run_load(in->spec->run_path, &run) == 0) {
-            in->keeper = run.keeper;
-            in->afl = run.afl;
-            keeper_run_clear(&run);
-        }
-    }
+    note_pids(in);
     if (in->state == INSTANCE_STARTING && in->afl.pid != 0) {
         cleanup_free char *setup = path_join(in->spec->out_dir, "fuzzer_setup");
         struct stat st;
@@ -379,9 +395,12 @@ void instance_drained(struct instance *in)
     int loaded = keeper_exit_load(in->spec->exit_path, &ex);
 
     in->draining = false;
+    note_pids(in); /* it may have ended before the first look */
     instance_tick(in, clock_now_ms()); /* figures written at the end */
-    if (loaded == 0)
-        in->oom_kills += ex.oom_kills;
+    (void)instance_oom_kills(in);
+    in->oom_kills += loaded == 0 && ex.oom_kills > in->oom_live ? ex.oom_kills : in->oom_live;
+    in->oom_live = 0;
+    in->oom_from = -1;
     if (loaded == 0 && ex.end == KEEPER_EXITED && ex.code != 0)
         (void)lastwords_read(in->spec->log_path, in->log_from, last, sizeof(last));
     ending = ending_judge(in->spec->argv.v[0], loaded, &ex, last, words, sizeof(words));

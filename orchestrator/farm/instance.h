@@ -65,7 +65,9 @@ struct instance {
 
     struct breaker breaker;
     int restarts;
-    int64_t oom_kills;
+    int64_t oom_kills; /* of sessions before; instance_oom_kills adds this one's */
+    int64_t oom_from,
+        oom_live;     /* the cgroup's count at the start of this one, -1 none runs; seen since */
     char reason[256]; /* why it is backing off or failed */
 
     bool draining; /* the keeper is gone, files are being gathered */
@@ -97,6 +99,8 @@ void instance_look_soon(struct instance *in);
 /* It has a keeper, or will have one again. */
 bool instance_active(const struct instance *in);
 int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
+/* Kills for want of memory, up to now; most leave no file. */
+int64_t instance_oom_kills(struct instance *in);
 
 /* Takes a core if none is held. 0, -EBUSY, -errno. */
 int instance_take_cpu(struct instance *in);

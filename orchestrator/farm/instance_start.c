@@ -224,6 +224,8 @@ int instance_spawn(struct instance *in)
         (void)strlcpy(in->reason, err.msg, sizeof(in->reason));
         return r;
     }
+    in->oom_from = cgroup_oom_kills(in->cg); /* one that was taken over has counted before */
+    in->oom_live = 0;
     desc = pack_desc(in);
     if (desc < 0)
         return fail(in, desc, "cannot describe the instance to its keeper");

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "farm/target.h"
 
-static json_t *instance_extra(const struct instance *in, int64_t now_ms)
+static json_t *instance_extra(struct instance *in, int64_t now_ms)
 {
     const struct stats *st = &in->stats;
     json_t *j = json_object();
@@ -21,6 +21,8 @@ static json_t *instance_extra(const struct instance *in, int64_t now_ms)
     json_object_set_new(j, "reason", json_string(in->reason));
     json_object_set_new(j, "restarts", json_integer(in->restarts));
     json_object_set_new(j, "oom_kills", json_integer(in->oom_kills));
+    json_object_set_new(j, "oom_from", json_integer(in->oom_from));
+    json_object_set_new(j, "oom_live", json_integer(in->oom_live));
     json_object_set_new(j, "fuzz_ms", json_integer(instance_fuzz_ms(in, now_ms)));
     json_object_set_new(j, "execs_done", json_integer(in->execs_total));
     json_object_set_new(j, "execs_base", json_integer(in->execs_base));
@@ -56,7 +58,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
     double stability = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++) {
-        const struct instance *in = t->instances[i];
+        struct instance *in = t->instances[i];
         const struct stats *st = &in->stats;
 
         if (st->corpus_count > r.corpus_count)
@@ -66,7 +68,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         if (st->stability_pct > 0 && (stability <= 0 || st->stability_pct < stability))
             stability = st->stability_pct;
         r.restarts += in->restarts;
-        r.oom_kills += in->oom_kills;
+        r.oom_kills += instance_oom_kills(in);
         (void)json_array_append_new(list, instance_extra(in, now_ms));
     }
     r.stability = stability;
