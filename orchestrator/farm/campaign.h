@@ -66,6 +66,8 @@ const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms);
 /* What only the farm knows of target i of the plan, for the verdict. Text borrowed. */
 void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
                            const char **ret_start_failure, int *ret_given_up, bool *ret_saturated);
+/* What isolation does not hold for it, a line each: the host's mechanism, and targets that cannot use all of it. Caller frees. */
+char *campaign_isolation_why(const struct campaign *c);
 /* Its object of "status --json"; new reference. */
 json_t *campaign_status_json(const struct campaign *c);
 

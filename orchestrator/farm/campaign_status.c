@@ -3,9 +3,12 @@
  * A campaign as "fuzzctl status --json" shows it. Figures of executions come from AFL++ itself; what was found is counted from
  * our own index, which is never behind what this daemon has acknowledged. AFL++'s names where it has one.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "farm/campaign.h"
 #include "store/artifact.h"
@@ -89,10 +92,49 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
     return j;
 }
 
-/* {"cgroup":"v1","why":["...", ...]}: what the back-end does not hold, a line each. */
-static json_t *isolation_json(struct cgroup_root *root)
+/* Its targets that cannot enter a cgroup of their own: where there are limits they get those of the instance. */
+static void add_shared_groups(const struct campaign *c, FILE *out)
 {
-    const char *p = cgroup_root_why(root);
+    for (size_t i = 0; i < c->plan->n_targets; i++) {
+        const struct plan_target *t = &c->plan->targets[i];
+
+        for (size_t k = 0; k < t->n_instances; k++) {
+            const char *preload = strv_env(&t->instances[k].env, "AFL_PRELOAD");
+
+            if (preload != NULL && strstr(preload, "fuzz-preload.so") != NULL)
+                continue;
+            (void)fprintf(out,
+                          "%s/%s: the program shares the cgroup of its afl-fuzz: out of memory, "
+                          "the kernel may end either, and only the instance's limits hold\n",
+                          t->name, t->instances[k].name);
+        }
+    }
+}
+
+char *campaign_isolation_why(const struct campaign *c)
+{
+    const char *why = cgroup_root_why(c->farm->cgroups);
+    char *text = NULL;
+    size_t size = 0, n = strlen(why);
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL)
+        return xstrdup(why);
+    (void)fputs(why, out);
+    if (n > 0 && why[n - 1] != '\n')
+        (void)fputc('\n', out);
+    if (strcmp(cgroup_root_name(c->farm->cgroups), "none") != 0)
+        add_shared_groups(c, out);
+    if (fclose(out) != 0)
+        abort();
+    return text;
+}
+
+/* {"cgroup":"v1","why":["...", ...]}: what does not hold, a line each. */
+static json_t *isolation_json(const struct campaign *c)
+{
+    cleanup_free char *text = campaign_isolation_why(c);
+    const char *p = text;
     json_t *why = json_array();
 
     while (*p != '\0') {
@@ -102,7 +144,7 @@ static json_t *isolation_json(struct cgroup_root *root)
             json_array_append_new(why, json_stringn(p, n));
         p += n + (p[n] == '\n');
     }
-    return json_pack("{s:s, s:o}", "cgroup", cgroup_root_name(root), "why", why);
+    return json_pack("{s:s, s:o}", "cgroup", cgroup_root_name(c->farm->cgroups), "why", why);
 }
 
 const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms)
@@ -158,7 +200,7 @@ json_t *campaign_status_json(const struct campaign *c)
     json_object_set_new(j, "started", json_string(clock_iso8601(at, sizeof(at), c->started_at_ms)));
     json_object_set_new(j, "elapsed_s", json_integer((clock_wall_ms() - c->started_at_ms) / 1000));
     json_object_set_new(j, "budget_s", json_integer(plan->budget_ms / 1000));
-    json_object_set_new(j, "isolation", isolation_json(c->farm->cgroups));
+    json_object_set_new(j, "isolation", isolation_json(c));
     if (c->why[0] != '\0')
         json_object_set_new(j, "why", json_string(c->why));
     if (trouble != NULL)

@@ -125,9 +125,10 @@ int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err 
 
 static char *run_extra(const struct campaign *c)
 {
+    cleanup_free char *why = campaign_isolation_why(c);
     json_t *extra =
         json_pack("{s:s, s:s, s:s, s:s}", "isolation", cgroup_root_name(c->farm->cgroups),
-                  "isolation_why", cgroup_root_why(c->farm->cgroups), "afl_version",
+                  "isolation_why", why, "afl_version",
                   c->plan->afl_version != NULL ? c->plan->afl_version : "", "stop_cause", c->why);
     char *text = extra != NULL ? json_dumps(extra, JSON_COMPACT) : NULL;
 

@@ -109,6 +109,11 @@ static void preload_env(const struct argv_input *in, struct plan_instance *inst)
 
     if (in->host->preload == NULL)
         return;
+    if (in->elf != NULL && in->elf->is_static) {
+        strv_addf(&inst->left_out, "AFL_PRELOAD of fuzz-preload.so: a static program loads no "
+                                   "library");
+        return;
+    }
     if (in->elf != NULL && in->elf->asan_dynamic) {
         strv_addf(&inst->left_out, "AFL_PRELOAD of fuzz-preload.so: the ASan runtime is a library "
                                    "and must come first");
