@@ -110,7 +110,9 @@ int main(int argc, char **argv)
         }
     }
     env.state_dir = path_state_dir(state, &err);
-    if (env.state_dir == NULL) {
+    /* These do without it, whatever lies there. */
+    bool stateless = verb == &cmd_help || verb == &cmd_version || verb == &cmd_check;
+    if (env.state_dir == NULL || (!stateless && path_state_check(env.state_dir, &err) < 0)) {
         fprintf(stderr, "fuzzctl: %s\n", err.msg);
         return EXIT_ERROR;
     }

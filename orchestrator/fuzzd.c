@@ -216,12 +216,16 @@ static int take_state_dir(struct daemon *d, struct err *err)
     d->lock_fd = lock_take(lock, line, holder, sizeof(holder));
     if (d->lock_fd == -EWOULDBLOCK)
         return err_set(err, -EBUSY, "already running: %s", holder);
+    if (d->lock_fd == -ELOOP || d->lock_fd == -EINVAL)
+        return err_set(err, d->lock_fd, "%s is not a regular file", lock);
     if (d->lock_fd < 0)
         return err_sys(err, d->lock_fd, "%s", lock);
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         cleanup_free char *path = path_join(d->state_dir, folders[i]);
 
-        r = path_mkdirs(path, 0700);
+        r = path_mkdirs_below(d->state_dir, path, 0700);
+        if (r == -ELOOP)
+            return err_set(err, r, "%s is a symbolic link, refused", path);
         if (r < 0)
             return err_sys(err, r, "%s", path);
     }
@@ -338,6 +342,8 @@ int main(int argc, char **argv)
     dt.ready_fd = o.ready_fd;
     d.state_dir = path_state_dir(o.state, &err);
     if (d.state_dir == NULL)
+        fatal("%s", err.msg);
+    if (path_state_check(d.state_dir, &err) < 0)
         fatal("%s", err.msg);
     d.cgroups = open_cgroups(d.state_dir, o.cgroup);
     if (d.cgroups == NULL)

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #define TREE_MAX_FILES 1000000
 #define TREE_MAX_DEPTH 64
@@ -85,6 +86,14 @@ static int read_path(int dirfd, const char *path, int flags, size_t max_bytes, c
 int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_data, size_t *ret_size)
 {
     return read_path(dirfd, path, O_NOFOLLOW, max_bytes, ret_data, ret_size);
+}
+
+int file_read_below(const char *top, const char *path, size_t max_bytes, char **ret_data,
+                    size_t *ret_size)
+{
+    const char *name;
+    cleanup_close int fd = path_open_parent_below(top, path, &name);
+    return fd < 0 ? fd : file_read(fd, name, max_bytes, ret_data, ret_size);
 }
 
 int file_read_follow(int dirfd, const char *path, size_t max_bytes, char **ret_data,

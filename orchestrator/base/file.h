@@ -14,6 +14,10 @@
 /* Reads at most max_bytes; a larger file is -EFBIG. *ret_data is NUL-terminated (not counted), caller frees. 0 or -errno. */
 int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_data, size_t *ret_size);
 
+/* Same for a file below the folder top, following no link from there on; see path_open_below. */
+int file_read_below(const char *top, const char *path, size_t max_bytes, char **ret_data,
+                    size_t *ret_size);
+
 /* Same, but a link in the last place is followed: for files that a person named. */
 int file_read_follow(int dirfd, const char *path, size_t max_bytes, char **ret_data,
                      size_t *ret_size);

@@ -27,6 +27,20 @@ int path_mkdirs(const char *path, mode_t mode);
 
 /* Removes a tree below (and with) path without following symlinks or crossing mounts. Missing is success. 0 or the first -errno. */
 int path_remove_tree(const char *path);
+/* The same for an entry of an open folder. */
+int path_remove_tree_at(int dirfd, const char *name);
+
+/*
+ * The folder path, which must be top or lie below it, opened without following a link from top on (above it links are
+ * fine, so the spelling may differ); missing ones are made when mode is not 0. Descriptor, or -ELOOP (a link), -ENOTDIR, -EXDEV
+ * (not below top), -ENOENT, another -errno.
+ */
+int path_open_below(const char *top, const char *path, mode_t mode);
+/* The folder that path is in, the same way; *ret_name is path's last component. */
+int path_open_parent_below(const char *top, const char *path, const char **ret_name);
+int path_mkdirs_below(const char *top, const char *path, mode_t mode);
+/* Nothing outside of top is touched, whatever is a link. Missing is success. */
+int path_remove_tree_below(const char *top, const char *path);
 
 /* Sum of st_blocks*512 of the tree in bytes; stops after max_files entries. -errno on failure. */
 long long path_tree_bytes(const char *path, long max_files);
@@ -36,6 +50,12 @@ long long path_tree_bytes(const char *path, long max_files);
  * $XDG_STATE_HOME/fuzzd or ~/.local/state/fuzzd. Always absolute. Caller frees; NULL only when there is no home (err is filled).
  */
 char *path_state_dir(const char *arg, struct err *err);
+
+/*
+ * Whether dir may be used: a folder, not a link to one, of the effective user or root, and written by nobody else, as ssh asks of
+ * its own files. One that is missing may. 0, or -errno with what to do.
+ */
+int path_state_check(const char *dir, struct err *err);
 
 /* The folder of the running program (from /proc/self/exe). Caller frees; NULL on failure. */
 char *path_self_dir(void);

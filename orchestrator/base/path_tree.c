@@ -114,9 +114,14 @@ static void remove_content(struct removal *rm, int fd, int depth)
 
 int path_remove_tree(const char *path)
 {
-    if (unlink(path) == 0 || errno == ENOENT)
+    return path_remove_tree_at(AT_FDCWD, path);
+}
+
+int path_remove_tree_at(int dirfd, const char *name)
+{
+    if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
         return 0;
-    cleanup_close int top = open_folder(AT_FDCWD, path);
+    cleanup_close int top = open_folder(dirfd, name);
     struct stat st;
     if (top < 0 || fstat(top, &st) < 0)
         return errno == ENOENT ? 0 : -errno;
@@ -125,7 +130,7 @@ int path_remove_tree(const char *path)
         unsigned moved = rm.moved;
         rm.first_error = 0;
         remove_content(&rm, top, 1);
-        if (rmdir(path) == 0)
+        if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
             return 0;
         /* Another round only helps when folders were moved up to the top. */
         if (rm.moved == moved)

@@ -87,7 +87,7 @@ static int run_file_add(struct maker *mk, const char *name, struct err *err)
     cleanup_free char *path = path_join(mk->run.dir, name);
     char *data;
     size_t size;
-    int r = file_read(AT_FDCWD, path, TEXT_MAX_BYTES, &data, &size);
+    int r = file_read_below(mk->state_dir, path, TEXT_MAX_BYTES, &data, &size);
 
     if (r < 0)
         return err_sys(err, r, "%s", path);
@@ -340,7 +340,7 @@ int bundle_make(const char *state_dir, const char *run, const char *bucket, char
     path = xasprintf("%s/%s.tar.zst", dir, bucket);
     r = gather(&mk, run, bucket, err);
     if (r == 0) {
-        r = path_mkdirs(dir, 0755);
+        r = path_mkdirs_below(state_dir, dir, 0755);
         if (r < 0)
             r = err_sys(err, r, "%s", dir);
     }

@@ -2,6 +2,7 @@
 /* fuzzctl bundle: make, list, show, verify and unpack. A bundle is named by its file or by its bucket's id. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,8 +39,10 @@ static int fail_code(int r)
 static void bundles_find(const struct cmd_env *env, const char *prefix, struct strv *ret)
 {
     cleanup_free char *dir = path_join(env->state_dir, "bundles");
+    cleanup_close int fd = path_open_below(env->state_dir, dir, 0);
     struct dirent **list = NULL;
-    int n = scandir(dir, &list, NULL, alphasort);
+    int n = fd >= 0 ? scandirat(fd, ".", &list, NULL, alphasort) : 0;
+    struct stat st;
 
     for (int i = 0; i < n; i++) {
         const char *name = list[i]->d_name;
@@ -47,7 +50,8 @@ static void bundles_find(const struct cmd_env *env, const char *prefix, struct s
 
         if (ret->n < BUNDLES_MAX && len > strlen(SUFFIX) &&
             strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0 &&
-            strncmp(name, prefix, strlen(prefix)) == 0)
+            strncmp(name, prefix, strlen(prefix)) == 0 &&
+            fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
             strv_take(ret, path_join(dir, name));
         free(list[i]);
     }

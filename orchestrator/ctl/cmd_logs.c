@@ -83,19 +83,20 @@ static int log_filter_any(const struct dirent *d)
     return d->d_name[0] != '.';
 }
 
-static int logs_print(const char *run_dir, const char *instance, uint64_t n_lines)
+static int logs_print(const char *state_dir, const char *run_dir, const char *instance,
+                      uint64_t n_lines)
 {
     cleanup_free char *dir = path_join(run_dir, "log");
+    cleanup_close int fd = path_open_below(state_dir, dir, 0);
     struct dirent **names = NULL;
-    int n = scandir(dir, &names, log_filter_any, alphasort);
+    int n = fd >= 0 ? scandirat(fd, ".", &names, log_filter_any, alphasort) : 0;
     int shown = 0;
 
     for (int i = 0; i < n; i++) {
         if (log_wanted(names[i]->d_name, instance)) {
-            cleanup_free char *path = path_join(dir, names[i]->d_name);
             cleanup_free char *text = NULL;
             size_t size = 0;
-            int rc = file_read(AT_FDCWD, path, LOG_READ_MAX, &text, &size);
+            int rc = file_read(fd, names[i]->d_name, LOG_READ_MAX, &text, &size);
 
             printf("%s==> %s <==\n", shown++ > 0 ? "\n" : "", names[i]->d_name);
             if (rc == 0)
@@ -131,7 +132,7 @@ static int logs_exec(struct cmd_env *env, int argc, char **argv)
     int code = cmd_run_find(&cmd_logs, env, name, NULL, &row);
     if (code != EXIT_DONE)
         return code;
-    int shown = logs_print(row.dir, instance, n_lines);
+    int shown = logs_print(env->state_dir, row.dir, instance, n_lines);
     run_row_clear(&row);
     if (shown == 0 && instance != NULL)
         return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN, "no instance named %s in the newest run of %s",

@@ -24,14 +24,14 @@
 #define PLAN_MAX_BYTES (64 << 20)
 #define UNRECORDED_MS  1000
 
-static int load_plan(const char *run_dir, struct plan **ret, struct err *err)
+static int load_plan(const char *state_dir, const char *run_dir, struct plan **ret, struct err *err)
 {
     cleanup_free char *path = path_join(run_dir, "plan.json");
     cleanup_free char *text = NULL;
     json_error_t why;
     json_t *j;
     size_t size;
-    int r = file_read(AT_FDCWD, path, PLAN_MAX_BYTES, &text, &size);
+    int r = file_read_below(state_dir, path, PLAN_MAX_BYTES, &text, &size);
 
     if (r < 0)
         return err_sys(err, r, "%s", path);
@@ -268,7 +268,7 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
     char boot[33];
     bool same_boot =
         row->boot_id != NULL && strcmp(row->boot_id, clock_boot_id(boot, sizeof(boot))) == 0;
-    int r = load_plan(row->dir, &plan, err);
+    int r = load_plan(farm->state_dir, row->dir, &plan, err);
 
     if (r < 0)
         return r;

@@ -68,9 +68,9 @@ int campaign_take_locks(struct campaign *c, struct err *err)
 
     if (!path_name_ok(plan->campaign, 50))
         return err_set(err, -EINVAL, "the plan's campaign has no valid name");
-    r = path_mkdirs(dir, 0700);
+    r = path_mkdirs_below(c->farm->state_dir, dir, 0700);
     if (r == 0)
-        r = path_mkdirs(locks, 0700);
+        r = path_mkdirs_below(c->farm->state_dir, locks, 0700);
     if (r < 0)
         return err_sys(err, r, "%s", dir);
     r = check_run_dir(c, err);
@@ -108,7 +108,7 @@ int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err 
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && r == 0; i++) {
         cleanup_free char *path = path_join(dir, folders[i]);
 
-        r = path_mkdirs(path, 0700);
+        r = path_mkdirs_below(c->farm->state_dir, path, 0700);
         if (r < 0)
             return err_sys(err, r, "%s", path);
     }

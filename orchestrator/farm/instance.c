@@ -230,7 +230,7 @@ static void clean_up(struct instance *in)
         if (r < 0)
             log_warn("%s: cannot remove its cgroup: %s, ignoring", in->spec->full_id, strerror(-r));
     }
-    (void)path_remove_tree(in->spec->scratch_dir);
+    (void)path_remove_tree_below(in->farm->state_dir, in->spec->scratch_dir);
     instance_release_cpu(in);
 }
 

@@ -22,15 +22,16 @@
 
 static int fail(struct instance *in, int code, const char *what)
 {
-    (void)snprintf(in->reason, sizeof(in->reason), "%s: %s", what, strerror(-code));
+    (void)snprintf(in->reason, sizeof(in->reason), "%s: %s", what,
+                   code == -ELOOP ? "there is a symbolic link in it, refused" : strerror(-code));
     return code;
 }
 
-static int make_parent(const char *path)
+static int make_parent(const struct instance *in, const char *path)
 {
     cleanup_free char *dir = path_dirname(path);
 
-    return path_mkdirs(dir, 0700);
+    return path_mkdirs_below(in->farm->state_dir, dir, 0700);
 }
 
 static int make_folders(struct instance *in)
@@ -38,19 +39,19 @@ static int make_folders(struct instance *in)
     const struct plan_instance *pi = in->spec;
     int r;
 
-    r = path_mkdirs(pi->out_dir, 0700);
+    r = path_mkdirs_below(in->farm->state_dir, pi->out_dir, 0700);
     if (r < 0)
         return fail(in, r, pi->out_dir);
-    r = path_remove_tree(pi->scratch_dir);
+    r = path_remove_tree_below(in->farm->state_dir, pi->scratch_dir);
     if (r == 0)
-        r = path_mkdirs(pi->scratch_dir, 0700);
+        r = path_mkdirs_below(in->farm->state_dir, pi->scratch_dir, 0700);
     if (r < 0)
         return fail(in, r, pi->scratch_dir);
-    r = make_parent(pi->log_path);
+    r = make_parent(in, pi->log_path);
     if (r == 0)
-        r = make_parent(pi->run_path);
+        r = make_parent(in, pi->run_path);
     if (r == 0)
-        r = make_parent(pi->exit_path);
+        r = make_parent(in, pi->exit_path);
     if (r < 0)
         return fail(in, r, "cannot make the folders of logs and records");
     return 0;

@@ -114,7 +114,7 @@ static void read_stats_file(struct instance *in)
     mtime_ms = sb.st_mtim.tv_sec * 1000LL + sb.st_mtim.tv_nsec / 1000000;
     if (mtime_ms == in->stats_mtime_ms)
         return;
-    if (file_read(AT_FDCWD, path, STATS_MAX_BYTES, &text, &size) < 0 ||
+    if (file_read_below(in->farm->state_dir, path, STATS_MAX_BYTES, &text, &size) < 0 ||
         stats_parse(text, size, &st) < 0 || st.fuzzer_pid != in->afl.pid)
         return;
     in->stats_mtime_ms = mtime_ms;

@@ -262,7 +262,8 @@ static int write_files(struct finish *f, struct err *err)
 
     if (r < 0)
         return r;
-    if ((r = path_mkdirs(dir, 0700)) == 0 && (r = write_form(dir, "report.json", model, NULL)) == 0)
+    if ((r = path_mkdirs_below(f->state_dir, dir, 0700)) == 0 &&
+        (r = write_form(dir, "report.json", model, NULL)) == 0)
         r = write_form(dir, "report.md", model, report_md);
     json_decref(model);
     return r < 0 ? err_sys(err, r, "cannot write the report into %s", dir) : 0;

@@ -65,14 +65,14 @@ static int rows_load(struct db *db, const char *campaign, const char *run, struc
 }
 
 /* The plan as it was used; an empty object when it cannot be read. */
-static json_t *load_plan(const struct run_row *run)
+static json_t *load_plan(const char *state_dir, const struct run_row *run)
 {
     cleanup_free char *path = path_join(run->dir, "plan.json");
     cleanup_free char *text = NULL;
     size_t size = 0;
     json_t *j = NULL;
 
-    if (file_read(AT_FDCWD, path, PLAN_MAX_BYTES, &text, &size) == 0)
+    if (file_read_below(state_dir, path, PLAN_MAX_BYTES, &text, &size) == 0)
         j = json_loadb(text, size, 0, NULL);
     return json_is_object(j) ? j : json_object();
 }
@@ -107,11 +107,11 @@ static json_t *versions(const json_t *extra, const json_t *plan)
                      commit[0] != '\0' && dirty != NULL ? dirty : json_null());
 }
 
-static void add_run(json_t *j, const struct run_row *run, int64_t now_ms)
+static void add_run(json_t *j, const char *state_dir, const struct run_row *run, int64_t now_ms)
 {
     int64_t end_ms = run->ended_at_ms > 0 ? run->ended_at_ms : now_ms;
     json_t *reasons = fields_parse(run->reasons);
-    json_t *plan = load_plan(run), *extra = fields_parse(run->extra);
+    json_t *plan = load_plan(state_dir, run), *extra = fields_parse(run->extra);
     const char *cause = fields_text(extra, "stop_cause");
     char seed[24];
 
@@ -253,7 +253,7 @@ int report_model(struct db *db, const char *state_dir, const char *campaign, con
         return r;
     }
     j = json_object();
-    add_run(j, &x.run, now_ms);
+    add_run(j, state_dir, &x.run, now_ms);
     for (size_t i = 0; i < x.n_targets; i++) {
         struct target_counts counts;
 

@@ -53,7 +53,7 @@ typedef void artifact_fn(void *ctx, const struct artifact_source *src,
 int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
                   artifact_fn *fn, void *ctx, bool *ret_more, struct err *err);
 
-/* Files of an instance that no row speaks of, told without reading them; after the last scan there must be none. Count or -errno. */
+/* Files of an instance that no row speaks of, told without reading them; after the last scan there must be none. A link in the place of a folder of theirs counts as one. Count or -errno. */
 int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, struct err *err);
 
 struct artifact_row {

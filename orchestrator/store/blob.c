@@ -33,11 +33,10 @@ int blob_batch_open(struct blob_batch *b, const char *state_dir, struct err *err
 
     memset(b, 0, sizeof(*b));
     b->store_fd = -1;
-    if ((r = path_mkdirs(path, 0700)) < 0)
-        return err_sys(err, r, "cannot make %s", path);
-    b->store_fd = open(path, BLOB_DIR_FLAGS);
-    if (b->store_fd < 0)
-        return err_sys(err, -errno, "cannot open %s", path);
+    r = path_open_below(state_dir, path, 0700);
+    if (r < 0)
+        return err_sys(err, r, "cannot open %s", path);
+    b->store_fd = r;
     return 0;
 }
 

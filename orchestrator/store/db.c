@@ -25,6 +25,7 @@
 
 struct db {
     sqlite3 *sq;
+    char *state_dir;
 };
 
 static int exec(struct db *db, const char *sql, const char *what, struct err *err)
@@ -175,6 +176,7 @@ int db_open(const char *state_dir, bool writable, struct db **ret, struct err *e
     if ((r = prepare_file(state_dir, path, writable, err)) < 0)
         return r;
     db = xcalloc(1, sizeof(*db));
+    db->state_dir = xstrdup(state_dir);
     rc = sqlite3_open_v2(path, &db->sq, flags, NULL);
     if (rc != SQLITE_OK)
         r = stmt_error(db->sq, rc, "opening it", err);
@@ -193,7 +195,13 @@ void db_close(struct db *db)
     if (db == NULL)
         return;
     (void)sqlite3_close_v2(db->sq);
+    free(db->state_dir);
     free(db);
+}
+
+const char *db_state_dir(const struct db *db)
+{
+    return db->state_dir;
 }
 
 sqlite3 *db_handle(struct db *db)

@@ -18,7 +18,8 @@ struct db;
 /* Opens (writer: makes) STATE/state.db. -ENOENT when a reader finds none, -EPROTO newer schema, -EIO damaged. */
 int db_open(const char *state_dir, bool writable, struct db **ret, struct err *err);
 void db_close(struct db *db);
-sqlite3 *db_handle(struct db *db); /* for store/ only, by convention */
+sqlite3 *db_handle(struct db *db);             /* for store/ only, by convention */
+const char *db_state_dir(const struct db *db); /* borrowed */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);

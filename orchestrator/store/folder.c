@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #define FOLDER_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FOLDER_YOUNG_MS  2000
@@ -69,10 +70,14 @@ static int walk_folder(int out_fd, const char *folder, enum artifact_kind kind, 
     cleanup_close int fd = openat(out_fd, folder, FOLDER_DIR_FLAGS);
     int r, list_fd;
 
-    if (fd < 0) { /* a link or a file of that name, or renamed this very moment */
-        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+    if (fd < 0) {
+        if (errno == ENOENT) /* renamed this very moment */
             return 0;
-        return err_sys(err, -errno, "cannot open %s", folder);
+        if (errno != ENOTDIR && errno != ELOOP)
+            return err_sys(err, -errno, "cannot open %s", folder);
+        file.name = "";
+        file.skipped = true;
+        return fn(ctx, &file, err);
     }
     list_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     r = list_fd < 0 ? -errno : list_names(list_fd, &names);
@@ -82,22 +87,26 @@ static int walk_folder(int out_fd, const char *folder, enum artifact_kind kind, 
         file.folder_fd = fd;
         file.name = names.v[i];
         if (strcmp(file.name, "README.txt") == 0 ||
-            fstatat(fd, file.name, &file.sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(file.sb.st_mode))
+            fstatat(fd, file.name, &file.sb, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
+        file.skipped = !S_ISREG(file.sb.st_mode);
         r = fn(ctx, &file, err);
     }
     strv_clear(&names);
     return r;
 }
 
-int folder_walk(const char *out_dir, folder_fn *fn, void *ctx, struct err *err)
+int folder_walk(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
+                struct err *err)
 {
     struct strv names = {0};
-    cleanup_close int fd = open(out_dir, FOLDER_DIR_FLAGS);
+    cleanup_close int fd = path_open_below(state_dir, out_dir, 0);
     int r, list_fd;
 
+    if (fd == -ELOOP)
+        return err_set(err, fd, "cannot open %s: there is a symbolic link in it", out_dir);
     if (fd < 0)
-        return errno == ENOENT ? 0 : err_sys(err, -errno, "cannot open %s", out_dir);
+        return fd == -ENOENT ? 0 : err_sys(err, fd, "cannot open %s", out_dir);
     list_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     r = list_fd < 0 ? -errno : list_names(list_fd, &names);
     if (r < 0)

@@ -17,12 +17,18 @@ struct folder_file {
     const char *name;
     enum artifact_kind kind;
     struct stat sb; /* by fstatat, without following */
+    /* Not looked at: a file that is not a regular one, or (name "") a folder of that name that is none, but a link or a file. */
+    bool skipped;
 };
 /* Non-zero stops the walk, which returns it. */
 typedef int folder_fn(void *ctx, const struct folder_file *file, struct err *err);
 
-/* Files of out_dir's folders, each folder's in name order. 0 also when out_dir is missing, -errno, or what fn returned. */
-int folder_walk(const char *out_dir, folder_fn *fn, void *ctx, struct err *err);
+/*
+ * Files of out_dir's folders, each folder's in name order; out_dir lies below state_dir, from which on no link is followed. 0 also when
+ * out_dir is missing, -errno, or what fn returned.
+ */
+int folder_walk(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
+                struct err *err);
 
 /*
  * Reads one file whole: 0 with *ret_data (caller frees) and *ret_sb of the bytes read; -EBUSY while somebody writes it, -EFBIG over

@@ -250,9 +250,9 @@ static int scan_file(void *ctx, const struct folder_file *f, struct err *err)
     struct known known = {0};
     struct stat sb;
     cleanup_free char *data = NULL;
-    int r = find_known(s, f, &known, err);
+    int r = f->skipped ? 0 : find_known(s, f, &known, err);
 
-    if (r < 0)
+    if (f->skipped || r < 0)
         return r;
     if (r == 1 && !known.here && (r = put_moved(s, f, known.id, &f->sb, err)) < 0)
         return r;
@@ -285,7 +285,7 @@ int artifact_scan(struct db *db, const char *state_dir, const struct artifact_so
     int r;
 
     if ((r = scan_prepare(&s, err)) == 0 && (r = blob_batch_open(&s.blobs, state_dir, err)) == 0) {
-        r = folder_walk(src->out_dir, scan_file, &s, err);
+        r = folder_walk(db_state_dir(db), src->out_dir, scan_file, &s, err);
         if (r == SCAN_STOP) {
             more = true;
             r = 0;
@@ -313,7 +313,8 @@ static int count_unrecorded(void *ctx, const struct folder_file *f, struct err *
 {
     struct scan *s = ctx;
     struct known known = {0};
-    int r = find_known(s, f, &known, err);
+    /* A folder that cannot be looked into may hold anything. */
+    int r = f->skipped ? f->name[0] != '\0' : find_known(s, f, &known, err);
 
     if (r == 0)
         s->n_read++;
@@ -326,7 +327,7 @@ int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, st
     int r = scan_prepare(&s, err);
 
     if (r == 0)
-        r = folder_walk(src->out_dir, count_unrecorded, &s, err);
+        r = folder_walk(db_state_dir(db), src->out_dir, count_unrecorded, &s, err);
     scan_release(&s);
     return r < 0 ? r : s.n_read;
 }

@@ -25,8 +25,6 @@
 #include "store/runs.h"
 #include "store/stmt.h"
 
-#define VERIFY_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
 struct occurrence {
     char *name, *folder;
     char sha256[65];
@@ -71,9 +69,18 @@ static int check_file(void *ctx, const struct folder_file *f, struct err *err)
     cleanup_free char *data = NULL;
     struct stat sb = f->sb;
     char sha256[65] = "";
-    int r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
+    int r;
 
     (void)err;
+    if (f->skipped && f->name[0] == '\0') {
+        tell(v, false, "%s: %s is not a folder, not looked into", v->label, f->folder);
+        return 0;
+    }
+    if (f->skipped) {
+        tell(v, true, "%s: %s/%s is not a regular file, passed over", v->label, f->folder, f->name);
+        return 0;
+    }
+    r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
     if (r == -EBUSY || r == -ENOENT)
         return 0; /* still being written, or gone since */
     v->totals.files++;
@@ -150,7 +157,7 @@ static int check_instance(struct verify *v, const struct run_row *run, const cha
 
     v->label = label;
     if ((r = load_seen(v, run->id, target, instance, err)) == 0)
-        r = folder_walk(out, check_file, v, err);
+        r = folder_walk(v->state_dir, out, check_file, v, err);
     for (size_t i = 0; r == 0 && i < v->n_seen; i++) {
         const struct occurrence *o = &v->seen[i];
 
@@ -178,27 +185,34 @@ static void add_instance(struct strv *names, const char *target, const char *ins
     strv_add(names, name);
 }
 
-/* Folders below path, for which fn is called with their name. */
-static void each_folder(const char *path, void (*fn)(void *ctx, const char *name), void *ctx)
+/* Folders below path, for which fn is called with their name. A link in the place of one hides what it holds. */
+static void each_folder(struct verify *v, const char *path, void (*fn)(void *ctx, const char *name),
+                        void *ctx)
 {
-    int fd = open(path, VERIFY_DIR_FLAGS);
+    int fd = path_open_below(v->state_dir, path, 0);
     cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *de;
     struct stat sb;
 
+    if (fd == -ELOOP)
+        tell(v, false, "%s: there is a symbolic link in it, not looked into", path);
     if (dir == NULL) {
         if (fd >= 0)
             (void)close(fd);
         return;
     }
     while ((de = readdir(dir)) != NULL) {
-        if (path_component_ok(de->d_name) &&
-            fstatat(fd, de->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(sb.st_mode))
+        if (!path_component_ok(de->d_name) || fstatat(fd, de->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (S_ISDIR(sb.st_mode))
             fn(ctx, de->d_name);
+        else if (S_ISLNK(sb.st_mode))
+            tell(v, false, "%s/%s is a symbolic link, not looked into", path, de->d_name);
     }
 }
 
 struct listing {
+    struct verify *v;
     struct strv *names;
     const char *out, *target;
 };
@@ -213,10 +227,10 @@ static void on_instance(void *ctx, const char *name)
 static void on_target(void *ctx, const char *name)
 {
     const struct listing *l = ctx;
-    struct listing below = {.names = l->names, .target = name};
+    struct listing below = {.v = l->v, .names = l->names, .target = name};
     cleanup_free char *path = path_join(l->out, name);
 
-    each_folder(path, on_instance, &below);
+    each_folder(l->v, path, on_instance, &below);
 }
 
 static int list_instances(struct verify *v, const struct run_row *run, struct strv *names,
@@ -224,7 +238,7 @@ static int list_instances(struct verify *v, const struct run_row *run, struct st
 {
     cleanup_stmt sqlite3_stmt *st = NULL;
     cleanup_free char *out = path_join(run->dir, "out");
-    struct listing listing = {.names = names, .out = out};
+    struct listing listing = {.v = v, .names = names, .out = out};
     int r = stmt_open(v->db,
                       "SELECT DISTINCT target, instance FROM occurrences WHERE run = ?1"
                       " ORDER BY target, instance",
@@ -239,7 +253,7 @@ static int list_instances(struct verify *v, const struct run_row *run, struct st
 
         add_instance(names, target, instance);
     }
-    each_folder(out, on_target, &listing);
+    each_folder(v, out, on_target, &listing);
     return r;
 }
 
@@ -274,7 +288,9 @@ static int check_blobs(struct verify *v, const char *run, struct err *err)
         cleanup_free char *sha256 = stmt_dup(st, 0);
         cleanup_free char *path = artifact_blob_path(v->state_dir, sha256);
         char hex[65];
-        int e = file_sha256(AT_FDCWD, path, ARTIFACT_MAX_BYTES, hex, NULL);
+        const char *name;
+        cleanup_close int fd = path_open_parent_below(v->state_dir, path, &name);
+        int e = fd < 0 ? fd : file_sha256(fd, name, ARTIFACT_MAX_BYTES, hex, NULL);
 
         v->totals.blobs++;
         if (e < 0)
@@ -297,7 +313,7 @@ static void on_prefix(void *ctx, const char *prefix)
 {
     const struct strays *s = ctx;
     cleanup_free char *path = path_join(s->store, prefix);
-    int fd = open(path, VERIFY_DIR_FLAGS);
+    int fd = path_open_below(s->v->state_dir, path, 0);
     cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *de;
 
@@ -341,7 +357,7 @@ static int check_strays(struct verify *v, struct err *err)
     if (r < 0)
         return r;
     s.known = st;
-    each_folder(store, on_prefix, &s);
+    each_folder(v, store, on_prefix, &s);
     return 0;
 }
 

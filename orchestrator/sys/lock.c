@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,11 +56,16 @@ int lock_take(const char *path, const char *line, char *holder, size_t holder_si
     cleanup_close int fd = -1;
     size_t len = strnlen(line, LINE_BYTES_MAX - 2);
     char buf[LINE_BYTES_MAX];
+    struct stat st;
     int rc;
 
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0)
         return -errno;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EINVAL;
     rc = flock_patient(fd);
     if (rc < 0) {
         if (rc == -EWOULDBLOCK)

@@ -270,7 +270,58 @@ static void links_fifos_and_folders_are_left_alone(void **ctx)
     assert_int_equal(symlink("/etc", hangs), 0); /* a folder that leads away */
     assert_int_equal(symlink("/etc", sock), 0);
     assert_int_equal(scan(), 1);
+    assert_int_equal(verify(NULL), 1); /* what a folder of that name holds cannot be told */
+    assert_int_equal(unlink(hangs), 0);
     assert_verified(1, 1, 1);
+}
+
+/* Each folder on the way to the files in turn becomes a link to one outside that looks like it. */
+static void folders_that_became_links_are_not_followed(void **ctx)
+{
+    static const char *const steps[] = {
+        "campaigns",          "campaigns/c",          "campaigns/c/R1",
+        "campaigns/c/R1/out", "campaigns/c/R1/out/t", "campaigns/c/R1/out/t/main"};
+    struct artifact_source src = {.run = "R1", .target = "t", .instance = "main", .out_dir = out};
+    cleanup_free char *aside = xasprintf("%s.aside", state);
+    struct err err;
+
+    (void)ctx;
+    put_file("crashes/a", "1");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        cleanup_free char *path = path_join(state, steps[i]);
+
+        assert_int_equal(rename(path, aside), 0);
+        assert_int_equal(symlink(aside, path), 0);
+        assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), -ELOOP);
+        assert_non_null(strstr(err.msg, "symbolic link"));
+        assert_int_equal(artifact_unrecorded(db, &src, &err), -ELOOP);
+        assert_int_equal(verify(NULL), 1);
+        assert_non_null(strstr(lines.v[0], "symbolic link"));
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rename(aside, path), 0);
+    }
+    assert_int_equal(scan(), 1);
+    assert_verified(1, 1, 1);
+}
+
+static void a_store_that_became_a_link_is_not_written_or_read(void **ctx)
+{
+    cleanup_free char *aside = xasprintf("%s.aside", state), *store = path_join(state, "store");
+    struct artifact_source src = {.run = "R1", .target = "t", .instance = "main", .out_dir = out};
+    struct err err;
+
+    (void)ctx;
+    put_file("crashes/a", "1");
+    assert_int_equal(scan(), 1);
+    put_file("crashes/b", "2");
+    assert_int_equal(rename(store, aside), 0);
+    assert_int_equal(symlink(aside, store), 0);
+    assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), -ELOOP);
+    assert_int_equal(verify(NULL), 3); /* the one not taken in, the blob not read, the link */
+    assert_int_equal(unlink(store), 0);
+    assert_int_equal(rename(aside, store), 0);
+    assert_int_equal(scan(), 1);
+    assert_verified(2, 2, 2);
 }
 
 static void odd_names_are_kept_byte_for_byte(void **ctx)
@@ -532,6 +583,8 @@ int main(void)
         T(a_file_being_written_waits),
         T(a_file_left_empty_by_a_dead_writer_is_evidence),
         T(links_fifos_and_folders_are_left_alone),
+        T(folders_that_became_links_are_not_followed),
+        T(a_store_that_became_a_link_is_not_written_or_read),
         T(odd_names_are_kept_byte_for_byte),
         T(a_call_takes_one_batch_and_says_there_is_more),
         T(a_huge_file_is_recorded_as_not_kept),
