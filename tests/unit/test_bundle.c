@@ -574,6 +574,8 @@ static int repro(const char *program, const char *args, bool on_stdin, const cha
     assert_int_equal(file_write_atomic(AT_FDCWD, input, "seed\n", 5, 0644), 0);
     m = manifest_for(bin, "00", list, on_stdin, evidence, class_, marker, sig);
     assert_non_null(m);
+    json_object_set_new(json_object_get(m, "replay"), "address_space_limit", json_true());
+    json_object_set_new(json_object_get(m, "replay"), "memory_bytes", json_integer(1LL << 31));
     text = bundle_script(m);
     assert_int_equal(file_write_atomic(AT_FDCWD, script, text, strlen(text), 0755), 0);
     rc = script_run(script, binary, &pr);
@@ -634,6 +636,14 @@ static void repro_tells_by_the_same_evidence(void **state)
     assert_int_equal(repro("#!/bin/sh\n[ -f ../once ] && kill -SEGV $$\ntouch ../once\n", "[]",
                            true, "signal", "flaky", "", 11, NULL, NULL),
                      0);
+    /* The address space has its limit, but not that of a sanitizer build given instead. */
+    assert_int_equal(repro("#!/bin/sh\n[ \"$(ulimit -v)\" = 2097152 ] && kill -SEGV $$\n", "[]",
+                           true, "signal", "crash", "", 11, NULL, NULL),
+                     0);
+    assert_int_equal(repro("#!/bin/sh\n# __asan_init\n[ \"$(ulimit -v)\" = unlimited ] || "
+                           "kill -SEGV $$\n",
+                           "[]", true, "signal", "crash", "", 11, NULL, NULL),
+                     1);
     /* No target. */
     assert_int_equal(repro("#!/bin/sh\nexit 0\n", "[]", true, "signal", "crash", "", 11,
                            "/nowhere/target", NULL),
