@@ -214,7 +214,7 @@ int plan_from_spec_file(const char *path, const struct spec_overrides *ov, const
     int r = spec_load(path, ov, &spec, faults, err);
 
     if (r < 0)
-        return r;
+        return -EINVAL; /* whatever kept it from being read, it is no campaign file */
     /* A plan that is only shown leaves no state folder behind where there was none. */
     r = aflprobe_run(NULL, print_only && access(state_dir, W_OK) < 0 ? NULL : cache, &afl, err);
     if (r == 0)

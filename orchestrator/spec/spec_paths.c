@@ -50,10 +50,22 @@ static bool holds_seed(int fd, int depth)
     return false;
 }
 
+/* Control bytes have no place in a path that goes into plans, logs and scripts. */
+static bool has_control(const char *path)
+{
+    for (; *path != '\0'; path++) {
+        if ((unsigned char)*path < 0x20 || *path == 0x7f)
+            return true;
+    }
+    return false;
+}
+
 /* What is wrong with the file at path for a key of this type; NULL: nothing. */
 static const char *file_fault(const struct spec_key *k, const char *path, const char **ret_allowed)
 {
     struct stat st;
+    if (has_control(path))
+        return "has a control byte in its name";
     if (stat(path, &st) < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return "does not exist";
@@ -119,6 +131,8 @@ static bool check_root(struct spec *spec, struct spec_faults *faults)
         wrong = errno == EACCES ? "cannot be reached: permission denied" : "does not exist";
     else if (!S_ISDIR(st.st_mode))
         wrong = "is not a folder";
+    else if (has_control(real))
+        wrong = "lies below a folder with a control byte in its name";
     if (wrong != NULL) {
         spec_faults_add(
             faults,

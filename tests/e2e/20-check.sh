@@ -55,6 +55,25 @@ check "to the same" cmp "$T/effective.ini" "$T/out"
 
 assert_exit "a missing file is an error of the spec" 2 "$FUZZCTL" check "$T/none.ini"
 assert_exit "no file at all is wrong usage" 2 "$FUZZCTL" check
+# What is no campaign file is one to no verb, and before any daemon is started.
+mkfifo "$T/pipe.ini"
+mkdir "$T/folder.ini"
+ln -s loop.ini "$T/loop.ini"
+head -c 300000 /dev/zero >"$T/big.ini"
+mkdir "$T/odd
+name"
+cp "$T/good.ini" "$T/odd
+name/odd.ini"
+sed -i '/^root/d; s,build/,'"$TOP"'/build/,; s,seeds/,'"$TOP"'/seeds/,' "$T/odd
+name/odd.ini"
+for f in "$T/pipe.ini" "$T/folder.ini" "$T/loop.ini" "$T/big.ini" "$T/none.ini" "$T/odd
+name/odd.ini"; do
+    for verb in check plan start run; do
+        assert_exit "$verb of $(basename "$f") is refused as a bad spec" 2 timeout 10 "$FUZZCTL" $verb "$f"
+    done
+done
+assert_match "a newline in a path is named" 'root: .* lies below a folder with a control byte' "$(cat "$T/err")"
+check "no daemon was started for them" [ ! -e "$FZ_STATE/fuzzd.lock" ]
 mkdir "$T/folder"
 assert_exit "a folder without specs is an error" 2 "$FUZZCTL" check "$T/folder"
 assert_exit "a fault is a fault in JSON too" 2 "$FUZZCTL" check "$broken/key-misspelt.ini" --json
