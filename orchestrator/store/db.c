@@ -166,6 +166,20 @@ static int set_up(struct db *db, const char *state_dir, const char *path, bool w
     return schema_migrate(db->sq, err);
 }
 
+/* SQLite adds "-journal" and alike to the name; past its bound it only says that it cannot open the file. */
+static int check_length(const char *path, struct err *err)
+{
+    const sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    size_t most = vfs != NULL && vfs->mxPathname > 16 ? (size_t)vfs->mxPathname - 16 : 496;
+
+    if (strlen(path) <= most)
+        return 0;
+    return err_set(
+        err, -ENAMETOOLONG,
+        "state.db: its path of %zu bytes is longer than %zu, the longest path SQLite takes",
+        strlen(path), most);
+}
+
 int db_open(const char *state_dir, bool writable, struct db **ret, struct err *err)
 {
     cleanup_free char *path = path_join(state_dir, "state.db");
@@ -173,7 +187,7 @@ int db_open(const char *state_dir, bool writable, struct db **ret, struct err *e
     struct db *db;
     int rc, r;
 
-    if ((r = prepare_file(state_dir, path, writable, err)) < 0)
+    if ((r = check_length(path, err)) < 0 || (r = prepare_file(state_dir, path, writable, err)) < 0)
         return r;
     db = xcalloc(1, sizeof(*db));
     db->state_dir = xstrdup(state_dir);

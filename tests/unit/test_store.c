@@ -339,6 +339,22 @@ static void buckets_gather_results_and_name_the_best_input(void **ctx)
     db_close(db);
 }
 
+static void a_path_longer_than_sqlite_takes_is_told_as_that(void **ctx)
+{
+    cleanup_free char *name = xasprintf("%0250d", 1);
+    cleanup_free char *sub = path_join(state, name);
+    cleanup_free char *deep = path_join(sub, name);
+    struct db *db = NULL;
+    struct err err;
+
+    (void)ctx;
+    assert_int_equal(path_mkdirs(deep, 0700), 0);
+    assert_int_equal(db_open(deep, true, &db, &err), -ENAMETOOLONG);
+    assert_non_null(strstr(err.msg, "the longest path SQLite takes"));
+    assert_int_equal(db_open(sub, true, &db, &err), 0);
+    db_close(db);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -349,6 +365,7 @@ int main(void)
         T(a_newer_schema_is_refused_and_left_alone),
         T(a_database_of_another_program_is_refused),
         T(a_damaged_file_and_a_link_are_refused),
+        T(a_path_longer_than_sqlite_takes_is_told_as_that),
         T(a_rollback_takes_all_back),
         T(runs_are_found_by_name_id_and_tail),
         T(rewriting_a_run_keeps_its_targets_in_order),
