@@ -29,7 +29,8 @@ static void launcher(int status_fd, pid_t child)
         _exit(EXIT_DONE);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_ERROR);
+    /* As a shell tells it, so that whoever started us can tell a kill from a failure. */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 int detach_daemon(struct detach *dt)

@@ -58,7 +58,7 @@ static int startup_failure(int words_fd, int status, struct err *err)
                    proc_status_text(how, sizeof how, status));
 }
 
-/* Starts fuzzd and waits for its ready byte. 0, -EAGAIN (another one was faster), or -errno with err. */
+/* Starts fuzzd and waits for its ready byte. 0, -EAGAIN (another one was faster, or it was killed over it), or -errno with err. */
 static int daemon_start(const char *state_dir, struct err *err)
 {
     cleanup_free char *program = path_find_program("fuzzd");
@@ -112,7 +112,8 @@ static int daemon_start(const char *state_dir, struct err *err)
     }
     int status = 0;
     (void)waitpid(pid, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOCKED)
+    if (WIFEXITED(status) &&
+        (WEXITSTATUS(status) == EXIT_LOCKED || WEXITSTATUS(status) == 128 + SIGKILL))
         return -EAGAIN;
     return startup_failure(words, status, err);
 }
@@ -139,7 +140,8 @@ int client_open(const char *state_dir, bool start, struct client **ret, struct e
             continue;
         }
         if (rc == -EAGAIN)
-            return err_set(err, -ECONNREFUSED, "another fuzzd holds %s but does not answer",
+            return err_set(err, -ECONNREFUSED,
+                           "a fuzzd holds %s but does not answer, or is killed each time",
                            state_dir);
         if (rc < 0)
             return rc;

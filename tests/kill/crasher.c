@@ -15,8 +15,7 @@ static volatile int sink;
     case n:                                                                                        \
         sink = n;                                                                                  \
         abort();
-#define DIE8(n)                                                                                    \
-    DIE(n) DIE(n + 1) DIE(n + 2) DIE(n + 3) DIE(n + 4) DIE(n + 5) DIE(n + 6) DIE(n + 7)
+#define DIE8(n) DIE(n) DIE(n + 1) DIE(n + 2) DIE(n + 3) DIE(n + 4) DIE(n + 5) DIE(n + 6) DIE(n + 7)
 
 static void run(const unsigned char *data, int size)
 {
