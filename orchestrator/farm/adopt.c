@@ -17,12 +17,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
 
-#define PLAN_MAX_BYTES (64 << 20)
-#define UNRECORDED_MS  1000
+#define PLAN_MAX_BYTES  (64 << 20)
+#define UNRECORDED_MS   1000
+#define PROCS_MAX_BYTES (64 << 10)
 
 static int load_plan(const char *state_dir, const char *run_dir, struct plan **ret, struct err *err)
 {
@@ -117,6 +119,31 @@ static void restore_target(struct target *t, const struct target_row *row)
     json_decref(extra);
 }
 
+/*
+ * Pid, start time and boot id name a process; that it is a keeper of ours is told by where it sits. The records of a state directory that
+ * was copied while its campaign ran name the keepers of the original.
+ */
+static bool keeper_is_ours(const struct cgroup *cg, pid_t pid)
+{
+    struct strv files = {0};
+    bool found = false;
+
+    cgroup_procs_paths(cg, CGROUP_KEEP, &files);
+    found = files.n == 0; /* no cgroups here: nothing to tell it by */
+    for (size_t i = 0; i < files.n && !found; i++) {
+        cleanup_free char *text = NULL;
+        char *rest, *line;
+        uint64_t n;
+
+        if (file_read_proc(files.v[i], PROCS_MAX_BYTES, &text) < 0)
+            continue;
+        for (rest = text; (line = strsep(&rest, "\n")) != NULL && !found;)
+            found = parse_u64(line, INT32_MAX, &n) == 0 && (pid_t)n == pid;
+    }
+    strv_clear(&files);
+    return found;
+}
+
 /* True while it lives under its keeper, or has left a record of when it ended. */
 static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
 {
@@ -136,6 +163,12 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
     in->state = INSTANCE_CALIBRATING;
     pidfd = proc_pidfd(&run.keeper);
     keeper_run_clear(&run);
+    if (pidfd >= 0 && !keeper_is_ours(in->cg, in->keeper.pid)) {
+        log_warn("%s: process %d is not its keeper, leaving it alone", in->spec->full_id,
+                 (int)in->keeper.pid);
+        (void)close(pidfd);
+        pidfd = -1;
+    }
     if (pidfd >= 0 && instance_watch_keeper(in, pidfd) == 0) {
         log_info("%s: taken over, pid %d", in->spec->full_id, (int)in->afl.pid);
         instance_watch_files(in);
