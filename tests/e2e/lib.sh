@@ -160,7 +160,12 @@ no_state_cgroups() {
 }
 
 fz_cleanup() {
+    fz_status=$?
     trap - EXIT INT TERM HUP
+    # What a shell ends with when it cannot go on, or was told to end: the rest was not tried.
+    case $fz_status in
+    2 | 12[6-9] | 1[3-9][0-9]) not_ok "the script came to its end ($fz_status)" ;;
+    esac
     if [ -x "$FUZZCTL" ] && [ -e "$FZ_STATE/fuzzd.lock" ]; then
         timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
         # A daemon that fuzzctl started leaves by itself when idle, or at once on TERM.
