@@ -41,7 +41,7 @@ struct options {
 };
 
 static const char usage_text[] =
-    "usage: fuzzd [--state DIR] [--foreground] [--cgroup v1|none] [--ready-fd N] [--debug]\n"
+    "usage: fuzzd [--state DIR] [--foreground] [--cgroup v2|v1|none] [--ready-fd N] [--debug]\n"
     "       fuzzd --check | --version | --help\n";
 
 static int options_parse(int argc, char **argv, struct options *o)
@@ -98,8 +98,8 @@ static int options_parse(int argc, char **argv, struct options *o)
             return EXIT_USAGE;
         }
     }
-    if (optind != argc ||
-        (o->cgroup != NULL && strcmp(o->cgroup, "v1") != 0 && strcmp(o->cgroup, "none") != 0)) {
+    if (optind != argc || (o->cgroup != NULL && strcmp(o->cgroup, "v2") != 0 &&
+                           strcmp(o->cgroup, "v1") != 0 && strcmp(o->cgroup, "none") != 0)) {
         (void)fputs(usage_text, stderr);
         return EXIT_USAGE;
     }

@@ -66,12 +66,32 @@ static const char body[] =
     "# abort of its own, whatever the input.\n"
     "if grep -qa -e '__[amt]san_init' \"$binary\"; then address_space_kb=0; fi\n"
     "\n"
+    "# Ends what is below $1 and has had more than memory_kb in use, and notes it.\n"
+    "below() {\n"
+    "    list=\n"
+    "    { read -r list <\"/proc/$1/task/$1/children\"; } 2>/dev/null\n"
+    "    for child in $list; do\n"
+    "        kb=$(sed -n 's/^VmHWM:[^0-9]*\\([0-9]*\\).*/\\1/p' \"/proc/$child/status\" "
+    "2>/dev/null)\n"
+    "        if [ \"${kb:-0}\" -gt \"$memory_kb\" ]; then\n"
+    "            : >\"$tmp/over\"\n"
+    "            kill -9 \"$child\" 2>/dev/null\n"
+    "        fi\n"
+    "        below \"$child\"\n"
+    "    done\n"
+    "}\n"
+    "\n"
     "once() {\n"
     "    (\n"
     "        ulimit -c 0 2>/dev/null\n"
     "        [ \"$address_space_kb\" -gt 0 ] && ulimit -v \"$address_space_kb\"\n"
     "        run_target \"$tmp/input\"\n"
-    "    ) 2>\"$tmp/err\"\n"
+    "    ) 2>\"$tmp/err\" &\n"
+    "    run=$!\n"
+    "    while [ \"$memory_kb\" -gt 0 ] && kill -0 \"$run\" 2>/dev/null; do\n"
+    "        below \"$run\"\n"
+    "    done\n"
+    "    wait \"$run\" 2>/dev/null\n"
     "}\n"
     "\n"
     "# True when the run that ended with code $1 shows the failure.\n"
@@ -87,6 +107,7 @@ static const char body[] =
     "        ;;\n"
     "    timeout) [ \"$1\" -eq 124 ] || { [ \"$1\" -eq 137 ] && [ \"$took_s\" -ge \"$limit_s\" ]; "
     "} ;;\n"
+    "    memory) [ -e \"$tmp/over\" ] ;;\n"
     "    signal) [ \"$1\" -eq \"$((128 + signal))\" ] ;;\n"
     "    *) [ \"$1\" -gt 128 ] ;;\n"
     "    esac\n"
@@ -185,6 +206,10 @@ char *bundle_script(const json_t *manifest)
                *evidence = json_str(expect, "evidence", "none");
     const char *class_ = json_str(manifest, "class", "");
     bool timeout = strcmp(json_str(expect, "class", ""), "timeout") == 0;
+    /* By what it used, not by what it was refused: the replay had room over the limit. */
+    bool memory = strcmp(json_str(expect, "class", ""), "oom") == 0 &&
+                  strcmp(evidence, "limit") == 0 && !json_flag(replay, "address_space_limit") &&
+                  !json_flag(replay, "sanitizer");
     int64_t limit_ms = json_int(replay, "timeout_ms", 1000);
     int64_t memory_bytes = json_int(replay, "memory_bytes", 0), kb = memory_bytes / 1024;
     char *text = NULL, *what, number[32];
@@ -209,6 +234,8 @@ char *bundle_script(const json_t *manifest)
     free(what);
     if (timeout)
         evidence = "timeout";
+    else if (memory)
+        evidence = "memory";
     else if (strcmp(evidence, "limit") == 0)
         evidence = "signal";
     assign(out, "evidence", evidence);
@@ -220,7 +247,11 @@ char *bundle_script(const json_t *manifest)
     (void)snprintf(number, sizeof(number), "%" PRId64,
                    json_flag(replay, "address_space_limit") ? kb : 0);
     assign(out, "address_space_kb", number);
-    (void)snprintf(number, sizeof(number), "%d", strcmp(class_, "flaky") == 0 ? FLAKY_TRIES : 1);
+    (void)snprintf(number, sizeof(number), "%" PRId64, memory ? kb : 0);
+    assign(out, "memory_kb", number);
+    /* A short peak may fall between two looks. */
+    (void)snprintf(number, sizeof(number), "%d",
+                   strcmp(class_, "flaky") == 0 || memory ? FLAKY_TRIES : 1);
     assign(out, "tries", number);
     (void)putc('\n', out);
     runner(out, replay, limit_ms);

@@ -79,6 +79,11 @@ static const struct elfprobe *admit_fuzzed(const struct admit *a, const char *ke
               path, a->afl->version, a->afl->version);
         return NULL;
     }
+    if (e->is_static)
+        FAULT(a, key, true,
+              "%s is static: no own memory group; the instance's limit holds instead, and may end "
+              "afl-fuzz with it",
+              path);
     if (e->protocol == ELFPROBE_PROTO_UNKNOWN && !a->afl->new_forkserver)
         FAULT(a, key, true,
               "%s does not show which fork-server protocol it speaks; afl-fuzz %s drives only the "

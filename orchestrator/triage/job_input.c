@@ -172,7 +172,7 @@ static int recorded_signal(const char *file)
 }
 
 /*
- * A program that was killed for want of memory and copes with a failed allocation: as it ran in the campaign, in a cgroup.
+ * A program that was killed for want of memory, as it ran in the campaign: in a cgroup, where malloc does not fail.
  * Given time to fill it, as the replay has a small share of a core.
  */
 static json_t *program_run_in_group(struct input_job *job, struct program *p)
@@ -210,10 +210,14 @@ static json_t *programs_run(struct input_job *job)
     for (size_t i = 0; answer == NULL && i < job->n_programs && !job->hang; i++) {
         struct program *p = &job->programs[i];
 
-        answer = program_run(job, p, false);
-        if (answer == NULL && p->agree == 0 && !p->slow && p->prog.memory_bytes > 0 &&
-            recorded_signal(job->file) == SIGKILL && replay_has_group())
+        /* First as in the campaign: where malloc fails instead, many a program crashes, and it is another finding. */
+        if (!p->slow && p->prog.memory_bytes > 0 && recorded_signal(job->file) == SIGKILL &&
+            replay_has_group())
             answer = program_run_in_group(job, p);
+        if (answer == NULL && p->agree == 0) {
+            p->prog.by_group = false;
+            answer = program_run(job, p, false);
+        }
     }
     return answer;
 }
@@ -285,7 +289,7 @@ static json_t *replay_json(struct program *p, const char *blob)
                   "kit", (int)p->prog.kit, "sanitizer", (int)(p->slow || p->prog.ubsan),
                   "timeout_ms", (json_int_t)p->prog.timeout_ms, "memory_bytes",
                   (json_int_t)p->prog.memory_bytes, "address_space_limit",
-                  (int)(!p->slow && p->prog.memory_bytes > 0));
+                  (int)(!p->slow && !p->prog.by_group && p->prog.memory_bytes > 0));
     strv_clear(&argv);
     strv_clear(&env);
     strv_clear(&args);
