@@ -129,6 +129,8 @@ void plan_free(struct plan *plan);
 json_t *plan_to_json(const struct plan *plan); /* new reference; canonical: sorted keys */
 /* From our own file or a client: bounded and checked (version, names, paths below run_dir, the hash). -EINVAL, -EBADMSG (hash). */
 int plan_from_json(const json_t *j, struct plan **ret, struct err *err);
+/* From plan.json of a run's folder below the state directory; the same checks. -ENOENT when it is not there, -EBADMSG, -errno. */
+int plan_load(const char *state_dir, const char *run_dir, struct plan **ret, struct err *err);
 /* For people: fuzzctl plan. */
 void plan_print(const struct plan *plan, FILE *out);
 const char *plan_role_name(enum plan_role role);
