@@ -16,6 +16,7 @@
 #include "base/version.h"
 #include "fuzzd.h"
 #include "plan/plan.h"
+#include "store/runs.h"
 
 struct waiter {
     TAILQ_ENTRY(waiter) link;
@@ -64,6 +65,8 @@ void serve_started(struct run *run)
     answer = run_json(run);
     json_object_set_new(answer, "state",
                         json_string(failed ? "failed" : campaign_state_name(run->campaign)));
+    if (!failed && freeze_why(&run->campaign->freeze) != NULL)
+        json_object_set_new(answer, "why", json_string(freeze_why(&run->campaign->freeze)));
     if (failed && why != NULL)
         json_object_set_new(answer, "reason", json_string(why));
     server_answer(run->d->server, run->start_ticket, answer);
@@ -246,6 +249,96 @@ static void serve_wait(struct daemon *d, uint64_t ticket, const json_t *request)
         log_warn("cannot set a timer for a wait, ignoring");
 }
 
+/* What a pause or a resume has come to. */
+static void answer_freeze(struct run *run, uint64_t ticket, bool changed)
+{
+    const char *why = freeze_why(&run->campaign->freeze);
+    json_t *answer = run_json(run);
+
+    json_object_set_new(answer, "state", json_string(campaign_state_name(run->campaign)));
+    json_object_set_new(answer, "changed", json_boolean(changed));
+    if (why != NULL)
+        json_object_set_new(answer, "why", json_string(why));
+    server_answer(run->d->server, ticket, answer);
+}
+
+static bool refused_ending(struct run *run, uint64_t ticket)
+{
+    if (!campaign_ending(run->campaign))
+        return false;
+    server_refuse(run->d->server, ticket, EXIT_LOCKED, "the campaign is ending");
+    return true;
+}
+
+static void serve_pause(struct daemon *d, uint64_t ticket, const json_t *request)
+{
+    struct run *run = run_named(d, ticket, request);
+    bool held;
+
+    if (run == NULL || refused_ending(run, ticket))
+        return;
+    held = freeze_holds(&run->campaign->freeze, FREEZE_USER);
+    campaign_freeze(run->campaign, FREEZE_USER, "paused by a user");
+    answer_freeze(run, ticket, !held);
+}
+
+/* An interrupted run of the index, by the name of its campaign. */
+static void resume_ended(struct daemon *d, uint64_t ticket, const char *name)
+{
+    struct campaign *c = NULL;
+    struct run_row row = {0};
+    struct err err = {0};
+    struct run *run;
+    int r;
+
+    if (d->terminating) {
+        server_refuse(d->server, ticket, EXIT_NO_DAEMON, "fuzzd is ending");
+        return;
+    }
+    r = runs_get(d->db, name, NULL, &row, &err);
+    if (r < 0) {
+        server_refuse(d->server, ticket, r == -ENOENT ? EXIT_NO_CAMPAIGN : EXIT_ERROR,
+                      r == -ENOENT ? "no such campaign" : err.msg);
+        return;
+    }
+    r = campaign_resume(d->farm, &row, &c, &err);
+    run_row_clear(&row);
+    if (r < 0) {
+        server_refuse(d->server, ticket, r == -EBUSY ? EXIT_LOCKED : EXIT_ERROR, err.msg);
+        return;
+    }
+    run = run_new(d, c);
+    run->start_ticket = ticket;
+    run_push_untriaged(run);
+}
+
+static void serve_resume(struct daemon *d, uint64_t ticket, const json_t *request)
+{
+    const char *name = json_string_value(json_object_get(request, "name"));
+    struct run *run;
+    bool held, live = name == NULL;
+
+    TAILQ_FOREACH (run, &d->runs, link)
+        live |= name != NULL && strcmp(campaign_plan(run->campaign)->campaign, name) == 0;
+    if (!live) {
+        resume_ended(d, ticket, name);
+        return;
+    }
+    run = run_named(d, ticket, request);
+    if (run == NULL)
+        return;
+    if (campaign_ending(run->campaign)) {
+        json_t *answer = run_json(run);
+
+        json_object_set_new(answer, "ending", json_true());
+        server_answer(d->server, ticket, answer);
+        return;
+    }
+    held = freeze_holds(&run->campaign->freeze, FREEZE_USER);
+    campaign_thaw(run->campaign, FREEZE_USER);
+    answer_freeze(run, ticket, held);
+}
+
 static void serve_shutdown(struct daemon *d, uint64_t ticket, const json_t *request)
 {
     (void)request;
@@ -263,8 +356,9 @@ static void on_request(void *ctx, uint64_t ticket, const char *verb, const json_
         const char *verb;
         void (*fn)(struct daemon *, uint64_t, const json_t *);
     } verbs[] = {
-        {"ping", serve_ping}, {"start", serve_start}, {"status", serve_status},
-        {"stop", serve_stop}, {"wait", serve_wait},   {"shutdown", serve_shutdown},
+        {"ping", serve_ping},   {"start", serve_start},   {"status", serve_status},
+        {"stop", serve_stop},   {"wait", serve_wait},     {"shutdown", serve_shutdown},
+        {"pause", serve_pause}, {"resume", serve_resume},
     };
     struct daemon *d = ctx;
     char text[100];

@@ -45,6 +45,16 @@ static bool is_finding(const struct result_row *r)
     return r->reproduced > 0 && r->bucket != NULL && strcmp(r->class_, "unreproduced") != 0;
 }
 
+static bool is_queued(const struct run *run, const char *target, const char *sha256)
+{
+    const struct input *in;
+
+    TAILQ_FOREACH (in, &run->inputs, link)
+        if (strcmp(in->target->name, target) == 0 && strcmp(in->sha256, sha256) == 0)
+            return true;
+    return false;
+}
+
 static void on_result(void *ctx, const json_t *answer)
 {
     struct input *in = ctx;
@@ -61,6 +71,8 @@ static void on_result(void *ctx, const json_t *answer)
     if (r < 0) {
         log_warn("%s/%s: input %.12s has no result: %s", plan->campaign, in->target->name,
                  in->sha256, err.msg);
+        if (r == -ENOSPC)
+            campaign_no_space(run->campaign);
     } else {
         finding = is_finding(&row);
         log_info("%s/%s: input %.12s: %s, %d of %d", plan->campaign, in->target->name, in->sha256,
@@ -107,7 +119,7 @@ void run_push_untriaged(struct run *run)
         const struct plan_target *t = plan_target_find(plan, rows[i].target);
         const char *slash = rows[i].file != NULL ? strrchr(rows[i].file, '/') : NULL;
 
-        if (t != NULL)
+        if (t != NULL && !is_queued(run, t->name, rows[i].sha256))
             push_input(run, t, rows[i].sha256, strcmp(rows[i].kind, "hang") == 0,
                        slash != NULL ? slash + 1 : "");
     }
@@ -143,6 +155,14 @@ static void on_started(void *ctx, struct campaign *c)
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));
     if (run != NULL)
         serve_started(run);
+}
+
+static void on_space(void *ctx, struct campaign *c)
+{
+    struct run *run = run_of(ctx, c);
+
+    if (run != NULL)
+        run_push_untriaged(run);
 }
 
 static void on_target_ended(void *ctx, struct campaign *c, const struct plan_target *t)
@@ -195,6 +215,7 @@ const struct farm_events triage_events = {
     .artifact = on_artifact,
     .started = on_started,
     .target_ended = on_target_ended,
+    .space = on_space,
     .fuzzing_ended = on_fuzzing_ended,
 };
 

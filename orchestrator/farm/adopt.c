@@ -9,7 +9,6 @@
 #include <bsd/string.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,102 +21,8 @@
 #include "farm/campaign.h"
 #include "farm/collect.h"
 
-#define PLAN_MAX_BYTES  (64 << 20)
 #define UNRECORDED_MS   1000
 #define PROCS_MAX_BYTES (64 << 10)
-
-static int load_plan(const char *state_dir, const char *run_dir, struct plan **ret, struct err *err)
-{
-    cleanup_free char *path = path_join(run_dir, "plan.json");
-    cleanup_free char *text = NULL;
-    json_error_t why;
-    json_t *j;
-    size_t size;
-    int r = file_read_below(state_dir, path, PLAN_MAX_BYTES, &text, &size);
-
-    if (r < 0)
-        return err_sys(err, r, "%s", path);
-    j = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
-    if (j == NULL)
-        return err_set(err, -EBADMSG, "%s:%d: %s", path, why.line, why.text);
-    r = plan_from_json(j, ret, err);
-    json_decref(j);
-    return r;
-}
-
-static int64_t number(const json_t *j, const char *key)
-{
-    return (int64_t)json_number_value(json_object_get(j, key));
-}
-
-/* Figures of the sessions before, as the row's extra has them. */
-static void restore_instance(struct instance *in, const json_t *j)
-{
-    const char *reason = json_string_value(json_object_get(j, "reason"));
-
-    in->execs_total = number(j, "execs_done");
-    in->execs_base = number(j, "execs_base");
-    in->edges_max = number(j, "edges_found");
-    in->restarts = (int)number(j, "restarts");
-    in->oom_kills = number(j, "oom_kills");
-    in->oom_from = number(j, "oom_from");
-    in->oom_live = number(j, "oom_live");
-    in->fuzzed_ms = number(j, "fuzz_ms");
-    in->stats.corpus_count = number(j, "corpus_count");
-    in->stats.total_edges = number(j, "total_edges");
-    in->stats.pending_favs = number(j, "pending_favs");
-    in->stats.stability_pct = json_number_value(json_object_get(j, "stability"));
-    in->breaker.ever_fuzzed = in->fuzzed_ms > 0 || in->execs_total > 0;
-    if (reason != NULL)
-        (void)strlcpy(in->reason, reason, sizeof(in->reason));
-    if (json_is_string(json_object_get(j, "state")) &&
-        strcmp(json_string_value(json_object_get(j, "state")),
-               instance_state_name(INSTANCE_FAILED)) == 0)
-        in->state = INSTANCE_FAILED;
-}
-
-/* What had ended stays as it ended; text of a row becomes one of the fixed words again. */
-static const char *known_reason(const char *s)
-{
-    static const char *const words[] = {"budget",  "execs",   "plateau",
-                                        "finding", "stopped", "failed"};
-
-    for (size_t i = 0; s != NULL && i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i], s) == 0)
-            return words[i];
-    return "failed";
-}
-
-static void restore_target(struct target *t, const struct target_row *row)
-{
-    json_t *extra = row->extra != NULL ? json_loads(row->extra, 0, NULL) : NULL;
-    const json_t *j;
-    size_t i;
-
-    json_array_foreach (json_object_get(extra, "instances"), i, j) {
-        const char *name = json_string_value(json_object_get(j, "name"));
-
-        for (size_t k = 0; name != NULL && k < t->spec->n_instances; k++)
-            if (strcmp(t->spec->instances[k].name, name) == 0)
-                restore_instance(t->instances[k], j);
-    }
-    t->started_at_ms = row->started_at_ms;
-    t->ended_at_ms = row->ended_at_ms;
-    t->last_edge_at_ms = row->last_find_ms;
-    t->saved_at_ms = number(extra, "at_ms");
-    t->ever_up = json_is_true(json_object_get(extra, "up"));
-    t->half_quiet_at_end = json_is_true(json_object_get(extra, "half_quiet"));
-    for (size_t k = 0; k < t->spec->n_instances; k++)
-        t->edges_seen += t->instances[k]->edges_max;
-    budget_restore(&t->budget, row->fuzz_ms, number(extra, "last_edge_ms"));
-    if (strcmp(row->state, "ended") == 0 || strcmp(row->state, "failed") == 0) {
-        t->state = strcmp(row->state, "ended") == 0 ? TARGET_ENDED : TARGET_FAILED;
-        t->end_reason = known_reason(row->end_reason);
-    } else if (strcmp(row->state, "running") == 0) {
-        t->state = TARGET_RUNNING;
-    }
-    json_decref(extra);
-}
 
 /*
  * Pid, start time and boot id name a process; that it is a keeper of ours is told by where it sits. The records of a state directory that
@@ -145,7 +50,7 @@ static bool keeper_is_ours(const struct cgroup *cg, pid_t pid)
 }
 
 /* True while it lives under its keeper, or has left a record of when it ended. */
-static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
+static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms, bool *frozen)
 {
     struct keeper_run run = {0};
     struct keeper_exit ex;
@@ -161,6 +66,7 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
     in->spawned_wall_ms = run.started_at_ms;
     in->execs_seen = true;
     in->state = INSTANCE_CALIBRATING;
+    *frozen |= instance_is_frozen(in);
     pidfd = proc_pidfd(&run.keeper);
     keeper_run_clear(&run);
     if (pidfd >= 0 && !keeper_is_ours(in->cg, in->keeper.pid)) {
@@ -173,7 +79,13 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms)
         log_info("%s: taken over, pid %d", in->spec->full_id, (int)in->afl.pid);
         instance_watch_files(in);
         collect_push(in);
-        instance_look_soon(in);
+        if (in->held) {
+            instance_event(in, INSTANCE_EV_FREEZE);
+        } else {
+            /* Frozen by one that could not store it: nothing holds it now. */
+            (void)instance_freeze(in, false);
+            instance_look_soon(in);
+        }
         return true;
     }
     if (keeper_exit_load(in->spec->exit_path, &ex) == 0)
@@ -191,31 +103,43 @@ static void clear_unrecorded(struct instance *in)
     cgroup_free(cg);
 }
 
-/* Time went on while nobody counted: to now, or to the end of the last instance. */
+static bool campaign_held(const struct target *t)
+{
+    const struct campaign *c = t->owner;
+
+    return c->freeze.causes != 0;
+}
+
+/* Time went on while nobody counted: to now, or to the end of the last instance; not while it was frozen. */
 static void adopt_target(struct target *t)
 {
     int64_t now_ms = clock_now_ms(), until_ms = 0;
-    bool lives = false;
+    bool lives = false, frozen = t->saved_held;
 
+    t->held = campaign_held(t);
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         int64_t ended_at_ms = 0;
 
-        lives |= adopt_instance(t->instances[i], &ended_at_ms);
+        t->instances[i]->held = t->held;
+        lives |= adopt_instance(t->instances[i], &ended_at_ms, &frozen);
         if (ended_at_ms > until_ms)
             until_ms = ended_at_ms;
     }
     if (lives)
         until_ms = clock_wall_ms();
-    if (t->ever_up && t->saved_at_ms > 0 && until_ms > t->saved_at_ms)
+    if (t->ever_up && !frozen && t->saved_at_ms > 0 && until_ms > t->saved_at_ms)
         budget_restore(&t->budget, t->budget.counted_ms + (until_ms - t->saved_at_ms),
                        t->budget.last_edge_ms);
-    if (t->ever_up && lives)
+    if (t->ever_up && lives && !t->held)
         budget_run(&t->budget, now_ms);
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         if (t->instances[i]->state != INSTANCE_PLANNED)
             continue;
         clear_unrecorded(t->instances[i]);
-        instance_event(t->instances[i], INSTANCE_EV_START);
+        if (t->held)
+            t->instances[i]->state = INSTANCE_BACKING_OFF; /* started with the others' thaw */
+        else
+            instance_event(t->instances[i], INSTANCE_EV_START);
     }
 }
 
@@ -263,24 +187,6 @@ static void end_target(struct target *t)
     }
 }
 
-static void restore_rows(struct campaign *c)
-{
-    struct target_row *rows = NULL;
-    struct err err = {0};
-    size_t n = 0;
-
-    if (runs_targets(c->farm->db, c->plan->run_id, &rows, &n, &err) < 0)
-        log_warn("campaign %s: cannot read its figures: %s, counting anew", c->plan->campaign,
-                 err.msg);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < c->plan->n_targets; k++)
-            if (strcmp(c->plan->targets[k].name, rows[i].name) == 0)
-                restore_target(c->targets[k], &rows[i]);
-        target_row_clear(&rows[i]);
-    }
-    free(rows);
-}
-
 /* Why the run was being stopped when the fuzzd before went, caller frees; NULL when it was not. */
 static char *stop_cause(const struct run_row *row)
 {
@@ -301,7 +207,7 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
     char boot[33];
     bool same_boot =
         row->boot_id != NULL && strcmp(row->boot_id, clock_boot_id(boot, sizeof(boot))) == 0;
-    int r = load_plan(farm->state_dir, row->dir, &plan, err);
+    int r = plan_load(farm->state_dir, row->dir, &plan, err);
 
     if (r < 0)
         return r;
@@ -310,10 +216,11 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
         return r;
     log_info("campaign %s: going on with run %s", plan->campaign, plan->run_id);
     c->told_started = true;
-    restore_rows(c);
+    campaign_restore(c, row);
     if (!same_boot) {
         c->interrupted = true;
         (void)strlcpy(c->why, "the host was restarted", sizeof(c->why));
+        campaign_forget_freeze(c);
     }
     for (size_t i = 0; i < plan->n_targets; i++) {
         if (!same_boot)

@@ -17,11 +17,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "farm/collect.h"
+#include "farm/hostguard.h"
 
 #define TICK_MS 1000
 #define SAVE_MS 5000
 
-static void ask_pump(struct campaign *c)
+void campaign_ask_pump(struct campaign *c)
 {
     (void)sd_event_source_set_enabled(c->pump, SD_EVENT_ONESHOT);
 }
@@ -31,7 +32,7 @@ static void on_target_up(struct target *t)
     struct campaign *c = t->owner;
 
     c->saved_ms = 0; /* the clock of its budget runs from here, whoever counts it */
-    ask_pump(c);
+    campaign_ask_pump(c);
 }
 
 static void on_target_ended(struct target *t)
@@ -44,7 +45,7 @@ static void on_target_ended(struct target *t)
     c->saved_ms = 0;
     if (c->farm->ev->target_ended != NULL)
         c->farm->ev->target_ended(c->farm->ctx, c, t->spec);
-    ask_pump(c);
+    campaign_ask_pump(c);
 }
 
 static const struct target_ops target_callbacks = {.up = on_target_up, .ended = on_target_ended};
@@ -73,7 +74,7 @@ static void start_targets(struct campaign *c)
 
 static bool first_settled(const struct campaign *c)
 {
-    if (campaign_ever_up(c))
+    if (campaign_ever_up(c) || c->freeze.causes != 0)
         return true;
     for (size_t i = 0; i < c->plan->n_targets; i++) {
         const struct target *t = c->targets[i];
@@ -94,7 +95,7 @@ static int on_pump(sd_event_source *s, void *userdata)
     (void)s;
     if (c->told_ended) /* the rows are the verdict's now */
         return 0;
-    if (!c->interrupted)
+    if (!c->interrupted && c->freeze.causes == 0)
         start_targets(c);
     if (c->saved_ms == 0)
         campaign_save(c);
@@ -106,6 +107,7 @@ static int on_pump(sd_event_source *s, void *userdata)
     if (!c->told_ended && campaign_fuzzing_ended(c)) {
         c->told_ended = true;
         c->tick = sd_event_source_disable_unref(c->tick);
+        campaign_forget_freeze(c);
         campaign_save(c);
         if (c->farm->ev->fuzzing_ended != NULL)
             c->farm->ev->fuzzing_ended(c->farm->ctx, c);
@@ -127,7 +129,7 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata)
     if (now_ms - c->saved_ms >= SAVE_MS)
         campaign_save(c);
     if (planned || !c->told_started)
-        ask_pump(c);
+        campaign_ask_pump(c);
     (void)sd_event_source_set_time_relative(s, TICK_MS * 1000ULL);
     (void)sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
     return 0;
@@ -155,6 +157,7 @@ static struct campaign *campaign_new(struct farm *farm, struct plan *plan)
     c->targets = xcalloc(plan->n_targets + 1, sizeof(*c->targets));
     for (size_t i = 0; i < plan->n_targets; i++)
         c->targets[i] = target_new(farm, plan, &plan->targets[i], &target_callbacks, c);
+    c->usage = usage_new(plan->run_dir);
     TAILQ_INSERT_TAIL(&farm->campaigns, c, link);
     return c;
 }
@@ -176,6 +179,7 @@ int campaign_prepare(struct farm *farm, struct plan *plan, int64_t started_at_ms
         campaign_close(c);
         return r;
     }
+    hostguard_watch(farm->guard);
     *ret = c;
     return 0;
 }
@@ -196,6 +200,7 @@ int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
         return r;
     }
     log_info("campaign %s: run %s started", plan->campaign, plan->run_id);
+    hostguard_look(farm->guard, c); /* before the first instance, not a second after it */
     *ret = c;
     return 0;
 }
@@ -207,10 +212,11 @@ void campaign_stop(struct campaign *c, const char *why)
     c->interrupted = true;
     (void)strlcpy(c->why, why, sizeof(c->why));
     log_info("campaign %s: stopping: %s", c->plan->campaign, why);
+    campaign_forget_freeze(c);
     for (size_t i = 0; i < c->plan->n_targets; i++)
         target_end(c->targets[i], "stopped");
     c->saved_ms = 0; /* whoever goes on with this run goes on with its stop */
-    ask_pump(c);
+    campaign_ask_pump(c);
 }
 
 void campaign_finding(struct campaign *c)
@@ -219,7 +225,7 @@ void campaign_finding(struct campaign *c)
         return;
     for (size_t i = 0; i < c->plan->n_targets; i++)
         target_end(c->targets[i], "finding");
-    ask_pump(c);
+    campaign_ask_pump(c);
 }
 
 void campaign_close(struct campaign *c)
@@ -232,6 +238,7 @@ void campaign_close(struct campaign *c)
     for (size_t i = 0; i < c->plan->n_targets; i++)
         target_free(c->targets[i]);
     free(c->targets);
+    usage_free(c->usage);
     if (c->lock_fd >= 0)
         (void)close(c->lock_fd);
     if (TAILQ_EMPTY(&c->farm->campaigns))
@@ -256,7 +263,7 @@ bool campaign_fuzzing_ended(const struct campaign *c)
 bool campaign_ever_up(const struct campaign *c)
 {
     for (size_t i = 0; i < c->plan->n_targets; i++)
-        if (c->targets[i]->ever_up)
+        if (c->targets[i]->up)
             return true;
     return false;
 }
@@ -291,7 +298,7 @@ void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started
     const struct target *t = c->targets[i];
 
     *ret_started = t->ever_up;
-    *ret_start_failure = target_start_failure(t);
+    *ret_start_failure = t->ever_up ? NULL : target_start_failure(t);
     *ret_given_up = target_given_up(t);
     *ret_saturated = target_saturated(t);
 }
@@ -300,6 +307,8 @@ const char *campaign_state_name(const struct campaign *c)
 {
     if (campaign_fuzzing_ended(c))
         return "triage";
+    if (c->freeze.causes != 0)
+        return "frozen";
     for (size_t i = 0; i < c->plan->n_targets; i++)
         if (target_active(c->targets[i]))
             return "running";

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 
 #include "farm/farm.h"
+#include "farm/freeze.h"
+#include "farm/guard.h"
 #include "farm/target.h"
+#include "farm/usage.h"
 #include "store/runs.h"
 
 /*
@@ -26,7 +29,11 @@ struct campaign {
     bool told_started, told_ended;
     bool interrupted;
     char why[256]; /* of the interruption */
-    void *owner;   /* fuzzd's */
+    struct freeze freeze;
+    struct guard guard;
+    struct usage *usage; /* of the run's folder */
+    int64_t dropped_ms;  /* monotonic, of the last time that room was made, 0 never */
+    void *owner;         /* fuzzd's */
 };
 
 /*
@@ -43,6 +50,21 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
                    struct err *err);
 /* Ends all targets, as "stopped" and the run as interrupted. No-op once it has ended. */
 void campaign_stop(struct campaign *c, const char *why);
+/*
+ * Opens a run of the index that was interrupted and goes on with it: same run, same folder, queues and counts as they are, what was left of each
+ * budget. Targets that ended otherwise than by the stop stay ended. 0; -EBUSY as above; -ENODATA when nothing is left to do,
+ * -ENOENT when its folder or a harness is gone, -errno, each with words.
+ */
+int campaign_resume(struct farm *farm, const struct run_row *row, struct campaign **ret,
+                    struct err *err);
+/* Freezes it for that cause; no-op once it is ending. why is told in status, report and log. */
+void campaign_freeze(struct campaign *c, enum freeze_cause cause, const char *why);
+/* That cause is gone; it goes on unless another holds. */
+void campaign_thaw(struct campaign *c, enum freeze_cause cause);
+/* It ends, or has ended: it takes no freeze any more. */
+bool campaign_ending(const struct campaign *c);
+/* A write in the state directory found no space: frozen until one succeeds. */
+void campaign_no_space(struct campaign *c);
 /* A finding was reproduced: the end of the campaign where the spec says so. */
 void campaign_finding(struct campaign *c);
 /* Gives the locks back and forgets it. The last row of the run is the verdict's, written by others. */
@@ -51,9 +73,9 @@ void campaign_close(struct campaign *c);
 const struct plan *campaign_plan(const struct campaign *c);
 /* All targets ended, everything gathered. */
 bool campaign_fuzzing_ended(const struct campaign *c);
-/* Some instance fuzzes, or has. */
+/* Some instance fuzzes, or has since this daemon has the campaign. */
 bool campaign_ever_up(const struct campaign *c);
-/* "running", "waiting" (for a core), "triage", for status and the answer to a start. */
+/* "running", "frozen", "waiting" (for a core), "triage", for status and the answer to a start. */
 const char *campaign_state_name(const struct campaign *c);
 /* Why no target ever fuzzed, or NULL. Borrowed. */
 const char *campaign_start_failure(const struct campaign *c);
@@ -76,6 +98,16 @@ json_t *campaign_status_json(const struct campaign *c);
 int campaign_prepare(struct farm *farm, struct plan *plan, int64_t started_at_ms,
                      struct campaign **ret, struct err *err);
 struct campaign *campaign_of(const struct instance *in);
+/* Figures and causes as the rows have them. */
+void campaign_restore(struct campaign *c, const struct run_row *row);
+/* Nothing holds any more, as it ends. Its instances are not thawed. */
+void campaign_forget_freeze(struct campaign *c);
+/* The file system is full: freezes the campaign and is true. */
+bool campaign_out_of_space(struct campaign *c);
+/* Bytes that are, or will be, free by removing what is of no use or made anew: older logs, the working folders of instances (which start again). */
+int64_t campaign_drop(struct campaign *c);
+/* Something is to be started, ended or told, in a turn of the loop of its own. */
+void campaign_ask_pump(struct campaign *c);
 void campaign_count_artifact(struct campaign *c, struct instance *in,
                              const struct artifact_seen *seen);
 /* campaign_store.c: the run's folder and rows. */

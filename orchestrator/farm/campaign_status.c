@@ -201,6 +201,8 @@ json_t *campaign_status_json(const struct campaign *c)
     json_object_set_new(j, "elapsed_s", json_integer((clock_wall_ms() - c->started_at_ms) / 1000));
     json_object_set_new(j, "budget_s", json_integer(plan->budget_ms / 1000));
     json_object_set_new(j, "isolation", isolation_json(c));
+    if (c->freeze.causes != 0)
+        json_object_set_new(j, "frozen", freeze_to_json(&c->freeze, now_ms));
     if (c->why[0] != '\0')
         json_object_set_new(j, "why", json_string(c->why));
     if (trouble != NULL)

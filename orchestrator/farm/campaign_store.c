@@ -127,9 +127,10 @@ static char *run_extra(const struct campaign *c)
 {
     cleanup_free char *why = campaign_isolation_why(c);
     json_t *extra =
-        json_pack("{s:s, s:s, s:s, s:s}", "isolation", cgroup_root_name(c->farm->cgroups),
+        json_pack("{s:s, s:s, s:s, s:s, s:o}", "isolation", cgroup_root_name(c->farm->cgroups),
                   "isolation_why", why, "afl_version",
-                  c->plan->afl_version != NULL ? c->plan->afl_version : "", "stop_cause", c->why);
+                  c->plan->afl_version != NULL ? c->plan->afl_version : "", "stop_cause", c->why,
+                  "frozen", freeze_to_json(&c->freeze, clock_now_ms()));
     char *text = extra != NULL ? json_dumps(extra, JSON_COMPACT) : NULL;
 
     json_decref(extra);
@@ -184,9 +185,13 @@ int campaign_put(struct campaign *c, struct err *err)
 void campaign_save(struct campaign *c)
 {
     struct err err = {0};
+    int r;
 
     c->saved_ms = clock_now_ms();
-    if (campaign_put(c, &err) < 0)
+    r = campaign_put(c, &err);
+    if (r == -ENOSPC)
+        campaign_no_space(c);
+    else if (r < 0)
         log_warn("campaign %s: cannot save its figures: %s, trying again", c->plan->campaign,
                  err.msg);
 }

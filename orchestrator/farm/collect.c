@@ -92,6 +92,8 @@ static int on_turn(sd_event_source *s, void *userdata)
     if (r < 0 && r != -ENOENT) {
         scan_failed(in, err.msg);
         more = false;
+        if (r == -ENOSPC)
+            campaign_no_space(campaign_of(in));
     } else {
         in->scan_failed = found.unsaved;
         in->scan_failed_ms = 0;

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
+#include "farm/hostguard.h"
 #include "farm/telemetry.h"
 #include "sys/cpu.h"
 
@@ -40,6 +41,8 @@ int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup
         goto fail;
     }
     r = telemetry_new(farm, &farm->telemetry, err);
+    if (r == 0)
+        r = hostguard_new(farm, &farm->guard, err);
     if (r < 0)
         goto fail;
     *ret = farm;
@@ -55,6 +58,7 @@ void farm_free(struct farm *farm)
     if (farm == NULL)
         return;
     telemetry_free(farm->telemetry);
+    hostguard_free(farm->guard);
     collect_fini(farm);
     free(farm->keeper);
     free(farm);

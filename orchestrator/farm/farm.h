@@ -18,6 +18,7 @@
 struct campaign;
 struct instance;
 struct telemetry;
+struct hostguard;
 
 struct farm_events {
     /* A new occurrence is safe in the store. */
@@ -27,6 +28,8 @@ struct farm_events {
     void (*started)(void *ctx, struct campaign *c);
     /* A target fuzzes no more (its reason is in its row); confirmations that waited for a core may run. */
     void (*target_ended)(void *ctx, struct campaign *c, const struct plan_target *t);
+    /* There is space again after a write had found none: what could not be stored may be tried anew. */
+    void (*space)(void *ctx, struct campaign *c);
     /* All targets have ended and everything is gathered. campaign_close is due once the verdict is drawn. */
     void (*fuzzing_ended)(void *ctx, struct campaign *c);
 };
@@ -38,6 +41,7 @@ struct farm {
     struct cgroup_root *cgroups; /* borrowed */
     char *keeper;                /* path of fuzz-keeper */
     struct telemetry *telemetry;
+    struct hostguard *guard;
     const struct farm_events *ev; /* borrowed */
     void *ctx;
     TAILQ_HEAD(campaigns, campaign) campaigns;

@@ -21,15 +21,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "farm/campaign.h"
 #include "farm/collect.h"
 #include "farm/ending.h"
 #include "farm/lastwords.h"
 #include "sys/cpu.h"
 
-#define LOOK_MS      200   /* at a starting instance */
-#define LOOK_SLOW_MS 1000  /* at one that calibrates for long */
-#define LOOK_FAST_MS 10000 /* how long the quick look lasts */
-#define DESTROY_MS   500   /* wait for an emptied cgroup; afl and t are empty by then, as a rule */
+#define LOOK_MS       200   /* at a starting instance */
+#define LOOK_SLOW_MS  1000  /* at one that calibrates for long */
+#define LOOK_FAST_MS  10000 /* how long the quick look lasts */
+#define SPACE_WAIT_MS 1000  /* before a start after an end for want of space, once there is some */
+#define DESTROY_MS    500   /* wait for an emptied cgroup; afl and t are empty by then, as a rule */
 
 static void arm(struct instance *in, int64_t after_ms);
 
@@ -121,7 +123,10 @@ static void ended_badly(struct instance *in, const char *words, bool outside)
 {
     /* One that came up fuzzed, however short: its harness is not the kind that never starts. */
     int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms + 1 : 0;
-    int64_t wait_ms = breaker_ended(&in->breaker, words, session_ms, outside);
+    /* afl-fuzz cannot live on a full disk, and is not to blame for it. */
+    bool full = in->state != INSTANCE_STOPPING && campaign_out_of_space(campaign_of(in));
+    int64_t wait_ms =
+        full ? SPACE_WAIT_MS : breaker_ended(&in->breaker, words, session_ms, outside);
 
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
@@ -177,34 +182,13 @@ static void do_term(struct instance *in, bool thaw)
 {
     int r = 0;
 
-    if (thaw && in->cg != NULL) {
-        (void)cgroup_freeze(in->cg, CGROUP_AFL, false);
-        (void)cgroup_freeze(in->cg, CGROUP_T, false);
-    }
+    if (thaw)
+        (void)instance_freeze(in, false);
     if (in->pidfd >= 0)
         r = pidfd_send_signal(in->pidfd, SIGTERM, NULL, 0);
     if (r < 0 && errno != ESRCH)
         log_warn("%s: cannot signal the keeper: %s", in->spec->full_id, strerror(errno));
     arm(in, INSTANCE_GRACE_MS + INSTANCE_OVERGRACE_MS);
-}
-
-static void do_freeze(struct instance *in, bool freeze)
-{
-    int r = cgroup_freeze(in->cg, CGROUP_AFL, freeze);
-
-    if (r == 0)
-        r = cgroup_freeze(in->cg, CGROUP_T, freeze);
-    if (r < 0)
-        log_warn("%s: cannot %s: %s", in->spec->full_id, freeze ? "freeze" : "thaw", strerror(-r));
-    in->news_ms = clock_now_ms();
-    if (freeze) {
-        in->fuzzed_ms = instance_fuzz_ms(in, in->news_ms);
-        in->up_ms = 0;
-        in->timer = sd_event_source_disable_unref(in->timer);
-    } else {
-        in->stats_mtime_ms = 0; /* the next look finds it up again */
-        arm(in, LOOK_MS);
-    }
 }
 
 /* Everything of the subtree, and the subtree itself. */
@@ -253,15 +237,18 @@ void instance_event(struct instance *in, enum instance_event ev)
         do_up(in);
         break;
     case INSTANCE_DO_STALL:
-        log_warn("%s: no execution for %lld s, starting it again", in->spec->full_id,
-                 (long long)((clock_now_ms() - in->news_ms) / 1000));
+        if (in->restart_why[0] != '\0')
+            log_warn("%s: %s, starting it again", in->spec->full_id, in->restart_why);
+        else
+            log_warn("%s: no execution for %lld s, starting it again", in->spec->full_id,
+                     (long long)((clock_now_ms() - in->news_ms) / 1000));
         do_term(in, false);
         break;
     case INSTANCE_DO_FREEZE:
-        do_freeze(in, true);
+        instance_do_freeze(in);
         break;
     case INSTANCE_DO_THAW:
-        do_freeze(in, false);
+        instance_do_thaw(in);
         break;
     case INSTANCE_DO_TERM:
         do_term(in, before == INSTANCE_FROZEN);
@@ -316,6 +303,8 @@ static void look(struct instance *in)
         }
     }
     instance_tick(in, now_ms);
+    if (in->held && in->afl.pid != 0 && in->state != INSTANCE_FROZEN)
+        instance_event(in, INSTANCE_EV_FREEZE);
     if (in->state == INSTANCE_STARTING || in->state == INSTANCE_CALIBRATING)
         arm(in, now_ms - in->spawned_ms < LOOK_FAST_MS ? LOOK_MS : LOOK_SLOW_MS);
 }
@@ -336,7 +325,10 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata)
         instance_event(in, INSTANCE_EV_GRACE_OVER);
         break;
     case INSTANCE_BACKING_OFF:
-        instance_event(in, INSTANCE_EV_BACKOFF_OVER);
+        if (in->held)
+            in->timer = sd_event_source_disable_unref(in->timer);
+        else
+            instance_event(in, INSTANCE_EV_BACKOFF_OVER);
         break;
     default:
         break;
@@ -354,6 +346,14 @@ static void arm(struct instance *in, int64_t after_ms)
                                    accuracy_us, on_timer, in);
     if (r < 0)
         log_error("%s: cannot set a timer: %s", in->spec->full_id, strerror(-r));
+}
+
+void instance_restart(struct instance *in, const char *why)
+{
+    (void)strlcpy(in->restart_why, why, sizeof(in->restart_why));
+    instance_event(in, INSTANCE_EV_QUIET);
+    if (in->state != INSTANCE_STALLED)
+        in->restart_why[0] = '\0';
 }
 
 void instance_look_soon(struct instance *in)
@@ -377,6 +377,9 @@ void instance_keeper_gone(struct instance *in)
         in->pidfd = -1;
     }
     in->timer = sd_event_source_disable_unref(in->timer);
+    /* Its folders may serve the next one, and what is stopped cannot follow a SIGTERM. */
+    if (in->state == INSTANCE_FROZEN)
+        (void)instance_freeze(in, false);
     if (keeper_exit_load(in->spec->exit_path, &ex) < 0 && in->cg != NULL) {
         (void)cgroup_kill(in->cg, CGROUP_AFL);
         (void)cgroup_kill(in->cg, CGROUP_T);
@@ -395,7 +398,7 @@ void instance_drained(struct instance *in)
     int loaded = keeper_exit_load(in->spec->exit_path, &ex);
 
     in->draining = false;
-    note_pids(in); /* it may have ended before the first look */
+    note_pids(in);                     /* it may have ended before the first look */
     instance_tick(in, clock_now_ms()); /* figures written at the end */
     (void)instance_oom_kills(in);
     in->oom_kills += loaded == 0 && ex.oom_kills > in->oom_live ? ex.oom_kills : in->oom_live;
@@ -406,8 +409,10 @@ void instance_drained(struct instance *in)
     ending = ending_judge(in->spec->argv.v[0], loaded, &ex, last, words, sizeof(words));
     if (in->state == INSTANCE_STALLED) {
         ending = ENDING_OTHER;
-        (void)snprintf(words, sizeof(words), "no execution for too long");
+        (void)snprintf(words, sizeof(words), "%s",
+                       in->restart_why[0] != '\0' ? in->restart_why : "no execution for too long");
     }
+    in->restart_why[0] = '\0';
     in->afl.pid = 0;
     in->keeper.pid = 0;
     if (loaded < 0 && in->cg != NULL)

@@ -70,7 +70,9 @@ struct instance {
         oom_live;     /* the cgroup's count at the start of this one, -1 none runs; seen since */
     char reason[256]; /* why it is backing off or failed */
 
-    bool draining; /* the keeper is gone, files are being gathered */
+    bool held;            /* its campaign is frozen: it stands still, and is not started */
+    char restart_why[64]; /* an end that we asked for, for that reason; "" none */
+    bool draining;        /* the keeper is gone, files are being gathered */
     bool scan_due, scan_failed;
     int64_t scan_failed_ms; /* monotonic, since when files cannot be taken; 0: they can */
     char scan_trouble[256]; /* why */
@@ -96,6 +98,13 @@ void instance_tick(struct instance *in, int64_t now_ms);
 /* Looks at a starting one, or one that was taken over, in a moment and from then on. */
 void instance_look_soon(struct instance *in);
 
+/*
+ * Freezes it, wherever it is in its life, or lets it go on. Held, it is not started either; an end of its back-off waits for the release.
+ */
+void instance_hold(struct instance *in, bool hold);
+/* Ends it so that it starts again with an empty working folder; its queue and what it found stay. why: a few words. */
+void instance_restart(struct instance *in, const char *why);
+
 /* It has a keeper, or will have one again. */
 bool instance_active(const struct instance *in);
 int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
@@ -108,6 +117,14 @@ void instance_release_cpu(struct instance *in);
 
 /* instance_start.c: makes folders and cgroup and starts the keeper. 0 with the pidfd watched, else -errno with words in reason. */
 int instance_spawn(struct instance *in);
+/* instance_freeze.c: the actions, and their mechanism. 0 or -errno; a subtree that is gone is -ENOENT. */
+void instance_do_freeze(struct instance *in);
+void instance_do_thaw(struct instance *in);
+int instance_freeze(struct instance *in, bool freeze);
+/* What the kernel says; false where it cannot be asked. */
+bool instance_is_frozen(const struct instance *in);
+/* By cgroup; else afl-fuzz is stopped by a signal, once it is known. */
+bool instance_can_freeze(const struct instance *in);
 /* instance_start.c: takes ownership of the pidfd of a keeper and watches it. 0 or -errno. */
 int instance_watch_keeper(struct instance *in, int pidfd);
 /* The keeper has ended: reaps it and has the files gathered. */

@@ -49,10 +49,11 @@ static void on_up(struct instance *in)
 {
     struct target *t = in->owner;
 
-    budget_run(&t->budget, clock_now_ms());
-    if (t->ever_up)
+    if (!t->held)
+        budget_run(&t->budget, clock_now_ms());
+    if (t->up)
         return;
-    t->ever_up = true;
+    t->up = t->ever_up = true;
     t->ops->up(t);
 }
 
@@ -116,7 +117,8 @@ int target_start(struct target *t)
         return r;
     }
     t->state = TARGET_RUNNING;
-    t->started_at_ms = clock_wall_ms();
+    if (t->started_at_ms == 0) /* a run that is gone on with began before */
+        t->started_at_ms = clock_wall_ms();
     for (size_t i = 0; i < t->spec->n_instances; i++)
         instance_event(t->instances[i], INSTANCE_EV_START);
     return 0;
@@ -137,6 +139,21 @@ void target_end(struct target *t, const char *reason)
     for (size_t i = 0; i < t->spec->n_instances; i++)
         instance_event(t->instances[i], INSTANCE_EV_STOP);
     maybe_ended(t);
+}
+
+void target_hold(struct target *t, bool hold)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (t->state != TARGET_PLANNED && t->state != TARGET_RUNNING)
+        return;
+    t->held = hold;
+    if (hold)
+        budget_stop(&t->budget, now_ms);
+    else if (t->budget.started)
+        budget_run(&t->budget, now_ms);
+    for (size_t i = 0; i < t->spec->n_instances; i++)
+        instance_hold(t->instances[i], hold);
 }
 
 static void note_edges(struct target *t, int64_t now_ms)
@@ -207,7 +224,7 @@ bool target_saturated(const struct target *t)
 
 const char *target_start_failure(const struct target *t)
 {
-    if (t->ever_up)
+    if (t->up)
         return NULL;
     for (size_t i = 0; i < t->spec->n_instances; i++)
         if (t->instances[i]->reason[0] != '\0')

@@ -40,12 +40,14 @@ struct target {
     const char *end_reason; /* static text, NULL while it runs */
     struct instance **instances;
     struct budget budget;
-    bool ever_up;
+    bool ever_up, up; /* some instance fuzzed: ever in this run, and since this daemon has it */
+    bool held;        /* frozen: its clock stands */
     int64_t started_at_ms, ended_at_ms;  /* Unix ms */
     int64_t edges_seen, last_edge_at_ms; /* sum of its instances' best; Unix ms of the last rise */
     int64_t crashes, hangs;              /* distinct contents by folder, before triage */
     bool half_quiet_at_end;
     int64_t saved_at_ms; /* Unix ms of the row it was restored from, 0 none */
+    bool saved_held;     /* it was frozen then */
 };
 
 /* plan parts are borrowed. */
@@ -58,6 +60,8 @@ void target_free(struct target *t);
 int target_start(struct target *t);
 /* Ends it for that reason (static text). A target that never started ends at once. No-op when it ends already. */
 void target_end(struct target *t, const char *reason);
+/* Freezes its instances and its clock, or lets both go on. */
+void target_hold(struct target *t, bool hold);
 /* Once a second: figures, health, budget. */
 void target_tick(struct target *t, int64_t now_ms);
 

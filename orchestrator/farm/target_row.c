@@ -77,6 +77,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         r.execs_per_sec = (double)r.execs_done * 1000.0 / (double)r.fuzz_ms;
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
+    (void)json_object_set_new(extra, "frozen", json_boolean(t->held));
     (void)json_object_set_new(extra, "up", json_boolean(t->ever_up));
     (void)json_object_set_new(extra, "half_quiet", json_boolean(t->half_quiet_at_end));
     (void)json_object_set_new(extra, "last_edge_ms", json_integer(t->budget.last_edge_ms));
