@@ -80,6 +80,15 @@ static void put_head(FILE *out, const json_t *m)
         put(out, json_string_value(reason) != NULL ? json_string_value(reason) : "");
     }
     (void)fputs(" |\n", out);
+    json_array_foreach (json_object_get(m, "frozen"), i, reason) {
+        json_int_t n = fields_int(reason, "times");
+
+        format_duration(took, sizeof(took), fields_int(reason, "ms") / 1000 * 1000);
+        (void)fprintf(out, "| frozen | %lld time%s, %s in all: ", (long long)n, n == 1 ? "" : "s",
+                      took);
+        put_field(out, reason, "why");
+        (void)fputs(" |\n", out);
+    }
 }
 
 static void put_targets(FILE *out, const json_t *targets)

@@ -107,6 +107,23 @@ static json_t *versions(const json_t *extra, const json_t *plan)
                      commit[0] != '\0' && dirty != NULL ? dirty : json_null());
 }
 
+/* Pauses by cause, as the farm has counted them. */
+static json_t *frozen(const json_t *extra)
+{
+    json_t *list = json_array();
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (json_object_get(extra, "frozen"), i, one) {
+        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I}", "cause",
+                                                    fields_string(fields_text(one, "cause")), "why",
+                                                    fields_string(fields_text(one, "why")), "times",
+                                                    fields_int(one, "times"), "ms",
+                                                    fields_int(one, "ms")));
+    }
+    return list;
+}
+
 static void add_run(json_t *j, const char *state_dir, const struct run_row *run, int64_t now_ms)
 {
     int64_t end_ms = run->ended_at_ms > 0 ? run->ended_at_ms : now_ms;
@@ -135,6 +152,7 @@ static void add_run(json_t *j, const char *state_dir, const struct run_row *run,
     (void)json_object_set_new(j, "host", fields_string(run->host));
     (void)json_object_set_new(j, "dir", fields_string(run->dir));
     (void)json_object_set_new(j, "isolation", isolation(extra));
+    (void)json_object_set_new(j, "frozen", frozen(extra));
     (void)json_object_set_new(j, "versions", versions(extra, plan));
     json_decref(plan);
     json_decref(extra);

@@ -130,6 +130,13 @@ static void print_head(const struct page *p, const json_t *m)
         print_line(p->out, 0, "isolation: cgroup %s", fields_text(isolation, "cgroup"));
     json_array_foreach (json_object_get(isolation, "why"), i, reason)
         print_line(p->out, 2, "%s", json_string_value(reason) ? json_string_value(reason) : "");
+    json_array_foreach (json_object_get(m, "frozen"), i, reason) {
+        json_int_t n = fields_int(reason, "times");
+
+        print_line(p->out, 0, "frozen %lld time%s, %s in all: %s", (long long)n, plural(n),
+                   duration(took, sizeof(took), fields_int(reason, "ms") / 1000),
+                   fields_text(reason, "why"));
+    }
 }
 
 static void print_reach(const struct page *p, const json_t *t)

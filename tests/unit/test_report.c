@@ -72,8 +72,10 @@ static void put_run(const char *campaign, const char *run_state, const char *ver
     cleanup_free char *plan = NULL;
 
     r.dir = xasprintf("%s/campaigns/%s/R1", state, campaign);
-    r.extra = xstrdup("{\"isolation\":\"hybrid\",\"isolation_why\":\"memory, pids and cpu by v1\\n"
-                      "no freezer\",\"afl_version\":\"4.04c\",\"stop_cause\":\"\"}");
+    r.extra =
+        xstrdup("{\"isolation\":\"hybrid\",\"isolation_why\":\"memory, pids and cpu by v1\\n"
+                "no freezer\",\"afl_version\":\"4.04c\",\"stop_cause\":\"\",\"frozen\":"
+                "[{\"cause\":\"user\",\"why\":\"paused by a user\",\"times\":2,\"ms\":61500}]}");
     str_set(&r.verdict, verdict);
     str_set(&r.reasons, reasons);
     assert_int_equal(runs_put(db, &r, NULL), 0);
