@@ -24,8 +24,8 @@ struct cmd_entry {
                 char **argv); /* argv[0] is the verb; returns an exit code */
 };
 extern const struct cmd_entry cmd_check, cmd_plan, cmd_start, cmd_run, cmd_status, cmd_stop,
-    cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify, cmd_bundle, cmd_doctor,
-    cmd_version, cmd_help;
+    cmd_pause, cmd_resume, cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify,
+    cmd_bundle, cmd_doctor, cmd_version, cmd_help;
 extern const struct cmd_entry *const cmd_table[]; /* NULL-terminated */
 
 /* Prints "fuzzctl VERB: text" to stderr and returns code. */

@@ -157,6 +157,7 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
     if (code == EXIT_DONE) {
         const char *state = json_string_value(json_object_get(answer, "state"));
         const char *reason = json_string_value(json_object_get(answer, "reason"));
+        const char *why = json_string_value(json_object_get(answer, "why"));
         size_t n_instances = 0;
 
         for (size_t i = 0; i < plan->n_targets; i++)
@@ -172,6 +173,8 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
             printf("campaign %s %s: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
                    waits ? "waits for a free core" : "started", plan->run_id, plan->n_targets,
                    plan->n_targets == 1 ? "" : "s", n_instances, n_instances == 1 ? "" : "s");
+            if (state != NULL && strcmp(state, "frozen") == 0)
+                printf("it is frozen: %s\n", why != NULL ? why : "see status");
             (void)fflush(stdout);
         }
         str_set(ret_name, plan->campaign);

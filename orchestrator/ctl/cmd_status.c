@@ -84,6 +84,13 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
                 text_printable(trouble, sizeof trouble, text(campaign, "trouble")));
     }
     const json_t *why;
+    json_array_foreach (json_object_get(campaign, "frozen"), i, why) {
+        char words[300];
+
+        if (json_is_true(json_object_get(why, "now")))
+            fprintf(out, "  frozen since %s: %s\n", text(why, "since"),
+                    text_printable(words, sizeof words, text(why, "why")));
+    }
     json_array_foreach (json_object_get(json_object_get(campaign, "isolation"), "why"), i, why) {
         if (json_is_string(why))
             fprintf(out, "  isolation: %s\n", json_string_value(why));
