@@ -69,7 +69,8 @@ static int plan_exec(struct cmd_env *env, int argc, char **argv)
     if (r < 0 && spec_faults_errors(&faults) > 0)
         code = EXIT_USAGE;
     else if (r < 0)
-        code = cmd_fail(&cmd_plan, r == -ENOENT || r == -EINVAL ? EXIT_USAGE : EXIT_ERROR, "%s", err.msg);
+        code = cmd_fail(&cmd_plan, r == -ENOENT || r == -EINVAL ? EXIT_USAGE : EXIT_ERROR, "%s",
+                        err.msg);
     plan_free(plan);
     spec_free(spec);
     spec_faults_clear(&faults);
