@@ -145,8 +145,8 @@ new_afl() { # another than it was
     fuzzing && [ "$(status "$instance.pid")" != "$pid" ] && [ "$(status "$instance.pid")" != "$stranger" ]
 }
 forge "$stranger" ""
-check "with a reused pid on record the instance is started anew" wait_for 15 new_afl
-check "and the stranger lives" alive "$stranger"
+check "peers 10: with a reused pid on record the instance is started anew" wait_for 15 new_afl
+check "peers 10: and the stranger lives" alive "$stranger"
 # Nor does its very identity make a process our keeper: the records of a copied state directory have that.
 pid=$(status "$instance.pid")
 kill_daemon

@@ -26,7 +26,7 @@ END
 
 spec bad_seeds "$PLANTS/CHUNK_MAX_PLUS1/chunk_frame" "$TOP/seeds/chunk_frame" >"$T/bad.ini"
 "$FUZZCTL" run "$T/bad.ini" >"$T/bad.out" 2>&1
-assert_eq "a campaign whose seeds fail exits 10" 10 $?
+assert_eq "peers 15: a campaign whose seeds fail exits 10" 10 $?
 assert_match "and says how many" '5 inputs of its seeds or queues fail when replayed' \
     "$("$FUZZCTL" report bad_seeds --json | jq -r '.reasons[]')"
 

@@ -56,10 +56,10 @@ mv "$crashes/.big" "$crashes/big"
 troubled() {
     [ "$(status .trouble)" != null ]
 }
-check "status says what cannot be kept" wait_for 5 troubled
+check "peers 11: status says what cannot be kept" wait_for 5 troubled
 assert_exit "a stop says when the campaign cannot be finished" 1 "$FUZZCTL" stop full
 assert_match "and why" 'full has stopped, but cannot be finished: .*(full|space)' "$(cat "$T/err")"
 rm -f "$FZ_STATE/filler"
 check "with space again the run ends" wait_for 30 ended
 assert_eq "its verdict knows the input" findings "$(status .verdict)"
-assert_exit "no file is unaccounted for" 0 "$FUZZCTL" verify
+assert_exit "peers 11: no file is unaccounted for" 0 "$FUZZCTL" verify
