@@ -169,6 +169,7 @@ static void state_dir(struct doctor *d)
     cleanup_free char *lock = path_join(d->state_dir, "fuzzd.lock");
     cleanup_free char *parent = path_dirname(d->state_dir);
     char holder[128] = "";
+    struct err err = {0};
     struct stat st;
 
     if (lstat(d->state_dir, &st) < 0 && errno == ENOENT) {
@@ -188,13 +189,12 @@ static void state_dir(struct doctor *d)
         state_place(d, parent);
         return;
     }
-    if (!S_ISDIR(st.st_mode) || access(d->state_dir, R_OK | W_OK | X_OK) < 0)
-        doctor_add(d, DOCTOR_BAD, "state", "nothing can be started or read",
-                   "--state DIR, or FUZZ_STATE", "%s is no folder that we may use", d->state_dir);
-    else if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-        doctor_add(d, DOCTOR_WARN, "state", "others may change what was found",
-                   "chown it to the user of fuzzd, chmod 700", "%s belongs to uid %u, mode %03o",
-                   d->state_dir, (unsigned)st.st_uid, (unsigned)st.st_mode & 0777);
+    if (path_state_check(d->state_dir, &err) < 0)
+        doctor_add(d, DOCTOR_BAD, "state", "fuzzctl and fuzzd refuse it",
+                   "as it says; or --state DIR, or FUZZ_STATE", "%s", err.msg);
+    else if (access(d->state_dir, R_OK | W_OK | X_OK) < 0)
+        doctor_add(d, DOCTOR_BAD, "state", "nothing can be started", "--state DIR, or FUZZ_STATE",
+                   "%s: %s", d->state_dir, strerror(errno));
     else
         doctor_add(d, DOCTOR_OK, "state", NULL, NULL, "%s, mode %03o", d->state_dir,
                    (unsigned)st.st_mode & 0777);

@@ -31,8 +31,8 @@ unset AFL_FUZZ
 echo >"$T/file"
 assert_exit "a state folder that cannot be is bad" 1 "$FUZZCTL" --state "$T/file" doctor
 chmod 777 "$FZ_STATE"
-assert_exit "a state folder that all may write to is a warning" 0 "$FUZZCTL" doctor --json
-assert_eq "and named" warn "$(level state)"
+assert_exit "a state folder that all may write to is bad" 1 "$FUZZCTL" doctor --json
+assert_eq "and named" bad "$(level state)"
 chmod 700 "$FZ_STATE"
 
 if ! unshare -m true 2>/dev/null; then
