@@ -31,7 +31,7 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all check check-unit check-e2e check-san check-kill soak lint golden plant seeds demo install uninstall \
+.PHONY: all check check-unit check-e2e check-san check-faults check-kill soak lint golden plant seeds demo install uninstall \
 	clean help programs units FORCE
 all: programs
 
@@ -169,6 +169,7 @@ $(FAULT_SHIM): tests/fault/shim.c tests/fault/shim.h $(BUILD)/.stamp-flags
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fPIC -shared $(filter-out -D_FORTIFY_SOURCE=3,$(ALL_CPPFLAGS)) $(ALL_CFLAGS) $(ALL_LDFLAGS) \
 		-o $@ $<
+check check-e2e check-faults: $(FAULT_SHIM)
 FAULT_UNITS := $(filter $(BUILD)/tests/unit/test_fault%,$(UNITS))
 $(FAULT_UNITS) $(BUILD)/tests/unit/test_finish: $(FAULT_SHIM)
 $(BUILD)/tests/unit/test_fault_farm: $(BUILD)/fuzz-keeper
@@ -205,6 +206,9 @@ check-san:
 
 # The kill matrix: a real campaign a seed, 3 to 8 s each.
 N           ?= 2000
+check-faults: programs units
+	@FZ_FAULTS_ALL=1 UNIT_LIMIT=1800 $(run_tests) $(FAULT_UNITS) tests/e2e/64-write-faults.sh
+
 check-kill: programs
 	@python3 tests/kill/kill.py --build $(BUILD) --seeds 0-199
 soak: programs
@@ -256,6 +260,7 @@ help:
 	'make check-unit the cmocka programs only' \
 	'make check-e2e  the scripts with real afl-fuzz only' \
 	'make check-san  the unit programs under ASan and UBSan' \
+	'make check-faults  every write of every change failing in turn, files cut at every length' \
 	'make check-kill 200 seeds of the kill matrix; make soak N=2000 as many as N says' \
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \

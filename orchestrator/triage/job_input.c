@@ -254,6 +254,9 @@ static char *command_line(const struct program *p, const char *blob)
         shell_quote(out, env.v[i]);
         (void)putc(' ', out);
     }
+    /* env(1) takes every word with a '=' for a variable, a program's path too. */
+    if (env.n > 0 && strchr(argv.v[0], '=') != NULL)
+        (void)fputs("sh -c 'exec \"$0\" \"$@\"' ", out);
     for (size_t i = 0; i < argv.n; i++) {
         (void)fputs(i > 0 ? " " : "", out);
         shell_quote(out, argv.v[i]);
