@@ -71,14 +71,23 @@ assert_eq "it is the same afl-fuzz" "$pid" "$(status "$instance.pid")"
 
 # ---- its own bytes ---------------------------------------------------------------------------
 dir=$(dirname "$FZ_STATE"/campaigns/guest/*/plan.json)
+before=$(status "$instance.execs_done")
 head -c 20000000 /dev/zero >"$dir/log/chunk_frame.main.log.1"
-head -c 20000000 /dev/zero >"$dir/report/big"
+head -c 20000000 /dev/zero >"$dir/scratch/chunk_frame.main/left-behind"
 log_gone() {
     [ ! -e "$dir/log/chunk_frame.main.log.1" ]
 }
 check "over the budget, an old log goes" wait_for 12 log_gone
-check "and that was enough" is fuzzing
-head -c 20000000 /dev/zero >"$dir/report/bigger"
+restarted() {
+    [ "$(status "$instance.restarts")" -eq 1 ] && is fuzzing && [ ! -e "$dir/scratch/chunk_frame.main/left-behind" ]
+}
+check "and what a target left in its working folder, by a new start" wait_for 15 restarted
+counting() {
+    [ "$(status "$instance.execs_done")" -gt "$before" ]
+}
+check "which costs no queue and no count" wait_for 5 counting
+assert_match "the log tells it" "working folder is over the disk budget, starting it again" "$(cat "$FZ_STATE/fuzzd.log")"
+head -c 40000000 /dev/zero >"$dir/report/bigger"
 check "with nothing left to remove it is frozen" wait_for 30 is frozen
 assert_eq "with the figures" "the run holds 38M on disk, its budget is 32M" \
     "$(why | sed 's/holds 3[89]M/holds 38M/')"
