@@ -9,7 +9,7 @@ enum exit_code {
     EXIT_USAGE = 2,     /* usage, or a bad spec */
     EXIT_NO_DAEMON = 3, /* the daemon is needed and out of reach */
     EXIT_LOCKED = 4,    /* already running or locked */
-    EXIT_TIMEOUT = 5,   /* wait timed out */
+    EXIT_TIMEOUT = 5,   /* wait timed out, or report of a run that has not ended */
     EXIT_NO_CAMPAIGN = 6,
     EXIT_MISMATCH = 7, /* verify found a difference */
     EXIT_FINDINGS = 10,

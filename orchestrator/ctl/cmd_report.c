@@ -37,12 +37,12 @@ static bool args_parse(int argc, char **argv, struct report_args *ret)
     return true;
 }
 
-/* A run without a verdict goes on: that is no failure. */
+/* A run without a verdict has not ended: neither success nor a verdict's code. */
 static int exit_code_of(const json_t *model)
 {
     const char *verdict = fields_text(model, "verdict");
 
-    return verdict[0] == '\0' ? EXIT_DONE : verdict_exit_code(verdict_parse(verdict));
+    return verdict[0] == '\0' ? EXIT_TIMEOUT : verdict_exit_code(verdict_parse(verdict));
 }
 
 static int report_exec(struct cmd_env *env, int argc, char **argv)

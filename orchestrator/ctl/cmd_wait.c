@@ -17,8 +17,15 @@ static int verdict_from_index(struct cmd_env *env, const char *name)
 
     if (code != EXIT_DONE)
         return code;
-    if (!env->quiet)
+    if (env->json) {
+        json_t *j =
+            json_pack("{s:i, s:s, s:s, s:s?, s:b}", "version", 1, "campaign", row.campaign, "run",
+                      row.id, "verdict", row.verdict, "ended", strcmp(row.state, "ended") == 0);
+        cmd_print_json(j);
+        json_decref(j);
+    } else if (!env->quiet) {
         printf("campaign %s: %s\n", row.campaign, row.verdict != NULL ? row.verdict : row.state);
+    }
     code = row.verdict != NULL ? verdict_exit_code(verdict_parse(row.verdict)) : EXIT_DEGRADED;
     run_row_clear(&row);
     return code;

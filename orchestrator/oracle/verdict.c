@@ -138,9 +138,7 @@ static void judge_substance(const struct verdict_facts *f, const struct verdict_
     if (t->edges_found <= 0)
         strv_addf(why, "%s: reached no edge in %" PRId64 " executions", t->name, t->execs_done);
     else if (t->edges_floor < 0 && !f->interrupted)
-        strv_addf(&s->notes,
-                  "%s: the edges of a rejected input could not be measured; not judged by them",
-                  t->name);
+        strv_addf(why, "%s: the edges of a rejected input could not be measured", t->name);
     else if (t->edges_found <= t->edges_floor)
         strv_addf(why,
                   "%s: %" PRId64 " edge%s found, no more than the %" PRId64

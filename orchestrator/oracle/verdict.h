@@ -16,7 +16,7 @@
  *   failed-to-start  a target never fuzzed, and nobody stopped it before its turn
  *   interrupted      stopped by a user, or the host went: what is missing says nothing about the code
  *   vacuous          it ran and proves nothing: no executions, no edges above those of a rejected input, required
- *                    reach ids not seen or not measurable
+ *                    reach ids not seen, or either of the two not measurable
  *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds changed
  *   clean            none of these
  */

@@ -224,6 +224,7 @@ json_t *job_floor_run(const json_t *job)
     struct err err = {0};
     json_t *answer;
     bool on_stdin;
+    char how[64];
     size_t size;
     int r;
 
@@ -240,6 +241,11 @@ json_t *job_floor_run(const json_t *job)
         r = run_in_scratch(&argv, job, dir, on_stdin ? input : NULL, SHOWMAP_MS, &pr, &err);
     if (r < 0)
         answer = job_answer_error("%s", err.msg);
+    /* A run cut short leaves a map that is not the whole of it; 4.04c tells a timeout as a crash. */
+    else if (pr.timed_out || !WIFEXITED(pr.status) || WEXITSTATUS(pr.status) != 0)
+        answer = job_answer_error(
+            "%s: afl-showmap on one zero byte: %s", json_str(job, "program", ""),
+            pr.timed_out ? "no end in time" : proc_status_text(how, sizeof(how), pr.status));
     else if (file_read(AT_FDCWD, map, MAP_MAX_BYTES, &data, &size) < 0 || size == 0)
         answer = job_answer_error("%s: afl-showmap saw no instrumentation",
                                   json_str(job, "program", ""));

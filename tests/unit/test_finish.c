@@ -418,18 +418,25 @@ static void an_answer_of_another_shape_is_an_error(void **ctx)
 {
     (void)ctx;
     w.q.answers[0] = "{\"ok\":true,\"reach\":[\"e_io\"]}";
-    w.q.answers[1] = "{\"ok\":true,\"edges\":\"many\"}";
     w.q.answers[2] = "{\"ok\":true}";
     put_rows();
     expect(VERDICT_VACUOUS, "t: its required reach ids could not be measured");
 }
 
-static void a_floor_that_cannot_be_measured_is_only_a_note(void **ctx)
+static void a_floor_of_another_shape_is_not_measured(void **ctx)
+{
+    (void)ctx;
+    w.q.answers[1] = "{\"ok\":true,\"edges\":\"many\"}";
+    put_rows();
+    expect(VERDICT_VACUOUS, "t: the edges of a rejected input could not be measured");
+}
+
+static void a_floor_that_cannot_be_measured_is_vacuous(void **ctx)
 {
     (void)ctx;
     w.q.answers[1] = "{\"ok\":false,\"error\":\"no afl-showmap\"}";
     put_rows();
-    expect(VERDICT_CLEAN, CLEAN_REASON);
+    expect(VERDICT_VACUOUS, "t: the edges of a rejected input could not be measured");
 }
 
 static void edges_at_the_floor_are_vacuous(void **ctx)
@@ -668,7 +675,8 @@ int main(int argc, char **argv)
         T(reach_that_cannot_be_measured_is_vacuous),
         T(reach_that_is_missing_is_vacuous),
         T(an_answer_of_another_shape_is_an_error),
-        T(a_floor_that_cannot_be_measured_is_only_a_note),
+        T(a_floor_that_cannot_be_measured_is_vacuous),
+        T(a_floor_of_another_shape_is_not_measured),
         T(edges_at_the_floor_are_vacuous),
         T(changed_seeds_are_not_clean),
         T(seeds_that_cannot_be_read_are_not_clean),
