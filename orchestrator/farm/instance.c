@@ -377,9 +377,8 @@ void instance_keeper_gone(struct instance *in)
         in->pidfd = -1;
     }
     in->timer = sd_event_source_disable_unref(in->timer);
-    /* Its folders may serve the next one, and what is stopped cannot follow a SIGTERM. */
-    if (in->state == INSTANCE_FROZEN)
-        (void)instance_freeze(in, false);
+    /* Whoever froze it: the next one starts in the same cgroup, and what is stopped cannot follow a SIGTERM. */
+    (void)instance_freeze(in, false);
     if (keeper_exit_load(in->spec->exit_path, &ex) < 0 && in->cg != NULL) {
         (void)cgroup_kill(in->cg, CGROUP_AFL);
         (void)cgroup_kill(in->cg, CGROUP_T);

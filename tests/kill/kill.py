@@ -23,10 +23,11 @@ import tempfile
 import threading
 import time
 
-STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "triage", "planned"]
+STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "triage", "planned", "frozen"]
 WHO = ["fuzzd", "keeper", "afl", "forkserver", "child", "triage"]
 KILLS = [(w,) for w in WHO] + [(a, b) for i, a in enumerate(WHO) for b in WHO[i + 1:]]
 SAMPLE_S = 0.04
+SLOW_S = 30  # a seed takes 3 to 8 s
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 
@@ -164,7 +165,7 @@ class Seed:
         self.seed = seed
         self.random = random.Random(seed)
         self.state = STATES[seed % len(STATES)]
-        self.kills = KILLS[seed % len(KILLS)]
+        self.kills = KILLS[seed % len(KILLS)]  # 8 states and 21 kinds of kill share no factor
         self.spread_s = self.random.choice([0, 0, self.random.uniform(0, 0.3)])
         self.dir = tempfile.mkdtemp(prefix="fz-kill.")
         self.root = os.path.join(self.dir, "state")
@@ -350,7 +351,8 @@ class Seed:
                 self.say(f"fuzzctl {args[0]} does not return within 40 s")
                 p.kill()
         if self.state == "frozen":
-            self.call("resume", "k")
+            if self.call("resume", "k")[0] != 0:
+                self.say(f"resume fails: {self.last_err}")
         code, _ = self.call("wait", "k", "--timeout", "50s")
         if code not in (0, 5, 10, 11, 12, 13):
             self.say(f"wait ends with {code}: {self.last_err}")
@@ -506,6 +508,8 @@ class Seed:
         self.seconds = time.monotonic() - began
         if os.environ.get("KILL_LOG"):
             print(read(os.path.join(self.root, "fuzzd.log")))
+        if self.seconds > SLOW_S:
+            self.say(f"took {self.seconds:.0f} s: something was waited for that could not come")
         self.files = len(sampler.contents)
         if not os.path.isdir(self.cache) and os.path.isdir(os.path.join(self.root, "cache")):
             shutil.copytree(os.path.join(self.root, "cache"), self.cache)
