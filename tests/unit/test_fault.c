@@ -137,7 +137,6 @@ static void a_database_is_made_or_not(void **ctx)
 /* A database that its writer left without closing it: the log has all of it. */
 static void make_left(const char *dir)
 {
-    cleanup_free char *from = xasprintf("%s/state.db", dir), *data = NULL;
     static const char *const names[] = {"state.db", "state.db-wal"};
     char *copies[2] = {NULL, NULL};
     size_t sizes[2];
