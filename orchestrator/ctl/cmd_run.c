@@ -56,6 +56,13 @@ static void view_plain(const json_t *campaign)
             number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
             number(t, "timeouts"));
     }
+    json_array_foreach (json_object_get(campaign, "frozen"), i, t) {
+        const char *why = json_string_value(json_object_get(t, "why"));
+        char words[300];
+
+        if (json_is_true(json_object_get(t, "now")) && why != NULL)
+            printf("%6s  frozen: %s\n", elapsed, text_printable(words, sizeof words, why));
+    }
     (void)fflush(stdout);
 }
 
