@@ -13,14 +13,18 @@ seconds=$1
 shift
 passed=0
 failed=0
+# In memory where there is such a place: the bundle harness unpacks into it.
+tmp=$(mktemp -d /dev/shm/fuzz-short.XXXXXX 2>/dev/null || mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM HUP
 for name in "$@"; do
     dir=$BUILD/fuzz-short/$name
-    mkdir -p "$dir/corpus" "$dir/tmp"
+    mkdir -p "$dir/corpus"
     set --
     for seeds in "seeds/selftest-$name" "tests/fixtures/fuzz-regressions/selftest-$name"; do
         [ -d "$seeds" ] && set -- "$@" "$seeds"
     done
-    if ASAN_OPTIONS=abort_on_error=1:symbolize=1:detect_leaks=1 TMPDIR=$dir/tmp \
+    if ASAN_OPTIONS=abort_on_error=1:symbolize=1:detect_leaks=1 TMPDIR=$tmp \
         "$BUILD/harnesses/selftest-$name/libfuzzer" -max_total_time="$seconds" -timeout=10 \
         -rss_limit_mb=1024 -malloc_limit_mb=512 -max_len=16384 -close_fd_mask=1 -print_final_stats=1 \
         -artifact_prefix="$dir/" "$dir/corpus" "$@" >"$dir/log" 2>&1; then

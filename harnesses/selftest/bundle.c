@@ -39,7 +39,6 @@ const struct fz_target fz_target = {"selftest-bundle", 512u << 20, ids, reach, N
 
 static uint8_t tar[TAR_MAX];
 static size_t tar_n;
-static char *work; /* a folder in memory where there is one */
 
 /* A ustar header and its data. Source: POSIX.1-2017, pax, "ustar Interchange Format". */
 static void tar_add(char type, const char *name, const void *data, size_t n)
@@ -151,28 +150,20 @@ static int file_of_input(const uint8_t *d, size_t n)
     return fd;
 }
 
-static void work_remove(void)
-{
-    if (work != NULL)
-        (void)path_remove_tree(work);
-    free(work);
-    work = NULL;
-}
-
-static void work_make(void)
+/* One for each input, as a child that ends early cannot clean up after all of them. */
+static char *work_make(void)
 {
     const char *tmp = getenv("TMPDIR");
+    char *work;
 
-    if (work != NULL)
-        return;
-    work = xasprintf("%s/selftest.XXXXXX", tmp != NULL && *tmp != '\0'     ? tmp
-                                           : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                                                           : "/tmp");
+    if (tmp == NULL || *tmp == '\0')
+        tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    work = xasprintf("%s/selftest.XXXXXX", tmp);
     if (mkdtemp(work) == NULL) {
         perror("selftest-bundle");
         exit(2);
     }
-    (void)atexit(work_remove);
+    return work;
 }
 
 /* Regular files below path; anything else but folders fails B3. */
@@ -223,7 +214,8 @@ static void check_refusal(int r, const struct err *err)
          "B5", "refused by %d: %.200s", r, err->msg);
 }
 
-static void check_bundle(const char *path)
+/* work: an empty folder, and empty again afterwards. */
+static void check_bundle(const char *path, const char *work)
 {
     struct err err = {0}, err_list = {0}, err_unpack = {0};
     cleanup_free char *dir = path_join(work, "out");
@@ -263,12 +255,13 @@ static void check_bundle(const char *path)
 
 int fz_one(const uint8_t *d, size_t n)
 {
+    cleanup_free char *work = work_make();
     int fd = file_of_input(d, n);
     char path[32];
 
-    work_make();
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    check_bundle(path);
+    check_bundle(path, work);
+    (void)rmdir(work);
     (void)close(fd);
     return 0;
 }
