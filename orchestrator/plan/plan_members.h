@@ -9,7 +9,7 @@
 #define PLAN_TEXT_MAX 8192
 
 enum plan_kind {
-    K_TEXT,   /* char *, any text */
+    K_TEXT,   /* char *, printable ASCII */
     K_TEXT_N, /* char *, may be null */
     K_NAME,   /* char *, path_name_ok */
     K_PATH,   /* char *, absolute, no ".." */

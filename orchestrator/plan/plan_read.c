@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,13 @@ static bool path_ok(const char *s)
     return true;
 }
 
+static bool printable(const char *s)
+{
+    while (*s >= 0x20 && *s <= 0x7e)
+        s++;
+    return *s == '\0';
+}
+
 static int text_in(const struct reader *r, const struct plan_member *m, const json_t *j, char **at)
 {
     const char *s = json_string_value(j);
@@ -54,6 +62,8 @@ static int text_in(const struct reader *r, const struct plan_member *m, const js
         return bad(r, m->name, "is not text");
     if (strlen(s) != json_string_length(j) || strlen(s) >= PLAN_TEXT_MAX)
         return bad(r, m->name, "is too long or has a NUL byte");
+    if ((m->kind == K_TEXT || m->kind == K_TEXT_N) && !printable(s))
+        return bad(r, m->name, "is not printable text");
     if (m->kind == K_NAME && !path_name_ok(s, PLAN_NAME_MAX))
         return bad(r, m->name, "is not a name");
     if ((m->kind == K_PATH || m->kind == K_PATH_N || m->kind == K_BELOW) && !path_ok(s))
@@ -206,6 +216,16 @@ static int cpus_in(const struct reader *r, const json_t *j, struct plan *p)
     return 0;
 }
 
+/* "campaign/target/instance": datagrams and records are told apart by it. */
+static bool full_id_ok(const struct plan *p, const struct plan_target *t,
+                       const struct plan_instance *inst)
+{
+    char want[3 * PLAN_NAME_MAX + 3];
+
+    (void)snprintf(want, sizeof(want), "%s/%s/%s", p->campaign, t->name, inst->name);
+    return strcmp(inst->full_id, want) == 0;
+}
+
 static int target_in(const struct reader *r, const json_t *j, const struct plan *p,
                      struct plan_target *t)
 {
@@ -229,6 +249,8 @@ static int target_in(const struct reader *r, const json_t *j, const struct plan 
             return rc;
         if (inst->argv.n < 4 || strcmp(inst->argv.v[0], p->afl_path) != 0)
             return bad(r, "argv", "does not begin with afl_path");
+        if (!full_id_ok(p, t, inst))
+            return bad(r, "full_id", "is not campaign/target/name");
         for (size_t k = 0; k < i; k++)
             if (strcmp(t->instances[k].name, inst->name) == 0)
                 return bad(r, inst->name, "stands there twice");

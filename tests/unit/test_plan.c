@@ -614,6 +614,10 @@ static void a_changed_or_hostile_plan_is_refused(void **state)
         {"targets.0.init_timeout_ms", json_integer((INT64_C(1) << 53) + 1)},
         {"targets.0.n_seeds", json_integer(INT64_MAX)},
         {"seed", json_integer(INT64_MAX)},
+        {"targets.0.instances.0.full_id", json_string("demo/other/main")},
+        {"targets.0.instances.0.full_id", json_string("demo/\x1b[31m")},
+        {"afl_version", json_string("4.04c\x1b[31m")},
+        {"git_commit", json_string("a\nb")},
         /* What is not read would be lost when the plan is kept, and the hash with it. */
         {"new", json_null()},
         {"limits.new", json_integer(1)},
