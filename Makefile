@@ -410,9 +410,9 @@ st_src.proto := orchestrator/ctl/proto.c
 # Without elfprobe, which looks for words in a harness and would find its own.
 st_src.plan := $(wildcard orchestrator/spec/*.c) \
 	$(filter-out %/elfprobe.c %/elfcalls.c %/host.c,$(wildcard orchestrator/plan/*.c)) \
-	$(patsubst %,orchestrator/sys/%.c,proc proc_child proc_run raw)
+	$(wildcard orchestrator/sys/proc*.c) orchestrator/sys/raw.c
 st_src.record := orchestrator/sys/keeper_wire.c
-st_base     := $(patsubst %,orchestrator/base/%.c,alloc clock err file hash parse path path_tree)
+st_base     := $(filter-out %/version.c,$(wildcard orchestrator/base/*.c))
 
 ST_NAMES    := $(patsubst harnesses/selftest/%.c,%,$(sort $(wildcard harnesses/selftest/*.c)))
 ST_VARIANTS := afl asan replay libfuzzer
