@@ -238,7 +238,8 @@ static void append(char *buf, size_t size, const char *sep, const char *s)
 }
 
 /*
- * Names up to max functions in stack order, each once. filter: without the ignored ones. Returns how many were named.
+ * Names up to max functions in stack order, each once. filter: without the ignored ones; else down to main, as what calls main is
+ * the C library's, and named differently by each of its versions. Returns how many were named.
  */
 static size_t name_frames(char *buf, size_t size, const struct report *r, size_t max, bool filter)
 {
@@ -257,6 +258,8 @@ static size_t name_frames(char *buf, size_t size, const struct report *r, size_t
         strlcpy(last, func, sizeof(last));
         append(buf, size, " < ", func);
         n++;
+        if (!filter && strcmp(func, "main") == 0)
+            break;
     }
     return n;
 }
