@@ -95,14 +95,25 @@ static void print_instance(const struct plan_target *t, const struct plan_instan
     print_list("left out", &inst->left_out, out);
 }
 
-static void print_program(const char *label, const struct plan_program *p, FILE *out)
+static void print_program(const char *label, const struct plan_program *p, const char *tag,
+                          FILE *out)
 {
     char buf[4096];
 
     if (p->path == NULL)
         return;
-    (void)fprintf(out, "  %-10s %s%s%s\n", label, text_printable(buf, sizeof(buf), p->path),
-                  p->asan ? "  [asan]" : "", p->kit ? "  [kit]" : "");
+    (void)fprintf(out, "  %-10s %s%s%s%s\n", label, text_printable(buf, sizeof(buf), p->path),
+                  p->asan ? "  [asan]" : "", p->kit ? "  [kit]" : "", tag);
+}
+
+/* What to say of a build that the target has and none of its instances fuzzes. */
+static const char *idle_tag(const struct plan_target *t, enum plan_role role)
+{
+    for (size_t i = 0; i < t->n_instances; i++)
+        if (t->instances[i].role == role)
+            return "";
+    return role == PLAN_SAN ? "  [no instance runs it, triage only]"
+                            : "  [no instance runs it, give more cores]";
 }
 
 void plan_print(const struct plan *plan, FILE *out)
@@ -126,11 +137,11 @@ void plan_print(const struct plan *plan, FILE *out)
         const struct plan_target *t = &plan->targets[i];
 
         (void)fprintf(out, "\ntarget %s\n", t->name);
-        print_program("harness", &t->harness, out);
-        print_program("sanitizer", &t->sanitizer, out);
-        print_program("cmplog", &t->cmplog, out);
-        print_program("laf", &t->laf, out);
-        print_program("replay", &t->replay, out);
+        print_program("harness", &t->harness, "", out);
+        print_program("sanitizer", &t->sanitizer, idle_tag(t, PLAN_SAN), out);
+        print_program("cmplog", &t->cmplog, idle_tag(t, PLAN_CMPLOG), out);
+        print_program("laf", &t->laf, idle_tag(t, PLAN_LAF), out);
+        print_program("replay", &t->replay, "", out);
         (void)fprintf(out, "  %-10s %s (%ld file%s)\n", "seeds",
                       text_printable(buf, sizeof(buf), t->seeds), t->n_seeds,
                       t->n_seeds == 1 ? "" : "s");

@@ -656,6 +656,8 @@ static void a_printed_plan_can_be_read_and_pasted(void **state)
     assert_non_null(strstr(text, "bin/afl 'it'\\''s' @@\n"));
     assert_non_null(strstr(text, " \\\n                -M main \\\n"));
     assert_non_null(strstr(text, "left out  AFL_FINAL_SYNC: afl-fuzz 4.04c does not know it"));
+    assert_non_null(strstr(text, "bin/asan  [asan]\n"));
+    assert_non_null(strstr(text, "bin/cmplog  [no instance runs it, give more cores]\n"));
     free(text);
     plan_free(p);
     spec_faults_clear(&f);
