@@ -39,11 +39,13 @@ static void instance_print(const json_t *in, FILE *out)
     fputc('\n', out);
 }
 
-static void target_print(const json_t *t, bool instances, FILE *out)
+static void target_print(const json_t *t, bool instances, bool frozen, FILE *out)
 {
     char execs[32], rate[32], name[64];
     const char *state = text(t, "end_reason")[0] != '\0' ? text(t, "end_reason") : text(t, "state");
 
+    if (frozen && strcmp(state, "running") == 0)
+        state = "frozen";
     text_printable(name, sizeof name, text(t, "name"));
     fprintf(out, "  %-24s %-11s %8s %9s/s %7lld %6lld %4lld %8lld %8lld\n", name, state,
             format_count(execs, sizeof execs, (double)number(t, "execs_done")),
@@ -66,7 +68,7 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
     char elapsed[32], budget[32];
     const char *verdict = text(campaign, "verdict");
 
-    fprintf(out, "%s  %s  %s of %s  run %s\n", text(campaign, "name"),
+    fprintf(out, "%s  %s  %s, budget %s a target  run %s\n", text(campaign, "name"),
             verdict[0] != '\0' ? verdict : text(campaign, "state"),
             format_duration(elapsed, sizeof elapsed, number(campaign, "elapsed_s") * 1000),
             format_duration(budget, sizeof budget, number(campaign, "budget_s") * 1000),
@@ -76,7 +78,7 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
     size_t i;
     const json_t *t;
     json_array_foreach (json_object_get(campaign, "targets"), i, t)
-        target_print(t, instances, out);
+        target_print(t, instances, strcmp(text(campaign, "state"), "frozen") == 0, out);
     if (text(campaign, "trouble")[0] != '\0') {
         char trouble[512];
 

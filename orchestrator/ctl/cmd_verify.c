@@ -62,6 +62,11 @@ static int verify_once(struct db *db, const char *state_dir, const char *campaig
     return r < 0 ? (int)r : 0;
 }
 
+static void print_number(int64_t n, const char *noun, const char *end)
+{
+    (void)printf("%lld %s%s%s", (long long)n, noun, n == 1 ? "" : "s", end);
+}
+
 static void print_text(const struct outcome *o)
 {
     const json_t *line;
@@ -71,8 +76,9 @@ static void print_text(const struct outcome *o)
         (void)puts(json_string_value(line));
     json_array_foreach (o->notes, i, line)
         (void)printf("note: %s\n", json_string_value(line));
-    (void)printf("%lld files, %lld occurrences, %lld blobs: ", (long long)o->totals.files,
-                 (long long)o->totals.occurrences, (long long)o->totals.blobs);
+    print_number(o->totals.files, "file", ", ");
+    print_number(o->totals.occurrences, "occurrence", ", ");
+    print_number(o->totals.blobs, "blob", ": ");
     if (o->n_diffs == 0)
         (void)puts("all accounted for");
     else

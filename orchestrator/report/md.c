@@ -60,7 +60,7 @@ static void put_head(FILE *out, const json_t *m)
     put_field(out, m, "run");
     (void)fputs(" |\n| started | ", out);
     put_field(out, m, "started_at");
-    (void)fprintf(out, " |\n| took | %s of %s |\n| seed | %s |\n| afl-fuzz | ",
+    (void)fprintf(out, " |\n| took | %s, budget %s a target |\n| seed | %s |\n| afl-fuzz | ",
                   format_duration(took, sizeof(took), fields_int(m, "elapsed_s") * 1000),
                   format_duration(budget, sizeof(budget), fields_int(m, "budget_s") * 1000),
                   fields_text(m, "seed"));

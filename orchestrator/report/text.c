@@ -119,8 +119,9 @@ static void print_head(const struct page *p, const json_t *m)
         print_wrapped(p->out, 4, 4, json_string_value(reason) ? json_string_value(reason) : "");
     }
     (void)fputc('\n', p->out);
-    print_line(p->out, 0, "run %s, started %s, took %s of %s, seed %s", fields_text(m, "run"),
-               fields_text(m, "started_at"),
+    print_line(p->out, 0, "run %s, started %s", fields_text(m, "run"),
+               fields_text(m, "started_at"));
+    print_line(p->out, 0, "took %s, budget %s a target, seed %s",
                duration(took, sizeof(took), fields_int(m, "elapsed_s")),
                duration(budget, sizeof(budget), fields_int(m, "budget_s")), fields_text(m, "seed"));
     print_line(p->out, 0, "afl-fuzz %s, fuzzctl %s%s%.12s%s", fields_text(versions, "afl"),
@@ -160,7 +161,8 @@ static void print_target(const struct page *p, const json_t *t)
     const char *verdict = fields_text(t, "verdict"), *end = fields_text(t, "end_reason");
     json_int_t edges = fields_int(t, "edges_found"), total = fields_int(t, "total_edges");
     json_int_t restarts = fields_int(t, "restarts"), kills = fields_int(t, "oom_kills");
-    char execs[32], rate[32], took[40], of[64] = "", floor[48] = "";
+    json_int_t seeds = fields_int(t, "corpus_seeds");
+    char execs[32], rate[32], took[40], of[64] = "", floor[48] = "", stability[32] = "";
 
     (void)fprintf(p->out, "\n%s", sgr(p, BOLD));
     fields_print(p->out, t, "name");
@@ -181,11 +183,13 @@ static void print_target(const struct page *p, const json_t *t)
     if (fields_int(t, "edges_floor") >= 0)
         (void)snprintf(floor, sizeof(floor), "; a rejected input has %lld",
                        (long long)fields_int(t, "edges_floor"));
+    if (fields_int(t, "execs_done") > 0)
+        (void)snprintf(stability, sizeof(stability), ", stability %.2f %%",
+                       fields_real(t, "stability"));
     print_item(p, "edges", "%lld%s%s", (long long)edges, of, floor);
     print_item(p, "", "%s", fields_text(t, "findings_note"));
-    print_item(p, "corpus", "%lld from %lld seeds, stability %.2f %%",
-               (long long)fields_int(t, "corpus_count"), (long long)fields_int(t, "corpus_seeds"),
-               fields_real(t, "stability"));
+    print_item(p, "corpus", "%lld from %lld seed%s%s", (long long)fields_int(t, "corpus_count"),
+               (long long)seeds, plural(seeds), stability);
     print_item(p, "inputs", "crash %lld, oom %lld, timeout %lld, unreproduced %lld",
                (long long)fields_int(t, "crashes"), (long long)fields_int(t, "ooms"),
                (long long)fields_int(t, "timeouts"), (long long)fields_int(t, "unreproduced"));

@@ -167,14 +167,14 @@ static void verify_proves_it_or_tells_the_difference(void **ctx)
     (void)ctx;
     put_run("findings", "a");
     assert_int_equal(call(&cmd_verify, NULL, NULL, NULL), 0);
-    assert_string_equal(out, "1 files, 1 occurrences, 1 blobs: all accounted for\n");
+    assert_string_equal(out, "1 file, 1 occurrence, 1 blob: all accounted for\n");
     assert_int_equal(call(&cmd_verify, "c", NULL, NULL), 0);
     assert_int_equal(call(&cmd_verify, "other", NULL, NULL), 6);
     assert_int_equal(call(&cmd_verify, "c", "d", NULL), 2);
     assert_int_equal(unlink(gone), 0);
     assert_int_equal(call(&cmd_verify, NULL, NULL, NULL), 7);
     assert_non_null(strstr(out, "crashes/a is recorded and not on disk"));
-    assert_non_null(strstr(out, "0 files, 1 occurrences, 1 blobs: 1 difference\n"));
+    assert_non_null(strstr(out, "0 files, 1 occurrence, 1 blob: 1 difference\n"));
     env.json = true;
     assert_int_equal(call(&cmd_verify, "c", NULL, NULL), 7);
     j = parsed();
