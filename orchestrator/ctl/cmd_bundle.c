@@ -289,10 +289,12 @@ static int do_show(const struct cmd_env *env, int argc, char **argv)
 
 static int do_verify(const struct cmd_env *env, int argc, char **argv)
 {
+    json_t *list;
     int code = EXIT_DONE;
 
     if (argc < 2)
         return cmd_usage(&cmd_bundle);
+    list = json_array();
     for (int i = 1; i < argc; i++) {
         cleanup_free char *path = NULL;
         struct err err = {0};
@@ -301,12 +303,24 @@ static int do_verify(const struct cmd_env *env, int argc, char **argv)
         path = bundle_named(env, argv[i], &one);
         if (path != NULL && (r = bundle_verify(path, &err)) < 0)
             one = cmd_fail(&cmd_bundle, r == -EBADMSG ? EXIT_MISMATCH : EXIT_ERROR, "%s", err.msg);
-        else if (path != NULL && !env->quiet)
+        else if (path != NULL && !env->quiet && !env->json)
             (void)printf("%s: good\n", path);
+        if (path != NULL)
+            (void)json_array_append_new(
+                list,
+                json_pack("{s:o, s:b, s:o}", "file", fields_string(path), "good", one == EXIT_DONE,
+                          "error", one == EXIT_DONE ? json_null() : fields_string(err.msg)));
         /* A difference outranks a file that could not be read. */
         if (one != EXIT_DONE && code != EXIT_MISMATCH)
             code = one;
     }
+    if (env->json) {
+        json_t *j = json_pack("{s:i, s:O}", "version", 1, "bundles", list);
+
+        cmd_print_json(j);
+        json_decref(j);
+    }
+    json_decref(list);
     return code;
 }
 
@@ -324,6 +338,11 @@ static int do_unpack(const struct cmd_env *env, int argc, char **argv)
     r = bundle_unpack(path, argv[2], &err);
     if (r < 0)
         return cmd_fail(&cmd_bundle, r == -EBADMSG ? EXIT_MISMATCH : EXIT_ERROR, "%s", err.msg);
+    if (!env->quiet && !env->json) {
+        cleanup_free char *dir = fields_safe(argv[2]);
+
+        (void)printf("%s: good, unpacked into %s; repro.sh in it runs the input\n", path, dir);
+    }
     return EXIT_DONE;
 }
 

@@ -110,6 +110,29 @@ static int logs_print(const char *state_dir, const char *run_dir, const char *in
     return shown;
 }
 
+/* "are chunk_frame.main, chunk_frame.san": what has a log. Empty when nothing has. Caller frees. */
+static char *logs_names(const char *state_dir, const char *run_dir)
+{
+    cleanup_free char *dir = path_join(run_dir, "log");
+    cleanup_close int fd = path_open_below(state_dir, dir, 0);
+    struct dirent **names = NULL;
+    int n = fd >= 0 ? scandirat(fd, ".", &names, log_filter_any, alphasort) : 0;
+    char *list = xstrdup("");
+
+    for (int i = 0; i < n; i++) {
+        if (log_wanted(names[i]->d_name, NULL)) {
+            char *longer = xasprintf("%s%s%.*s", list, list[0] == '\0' ? "are " : ", ",
+                                     (int)strlen(names[i]->d_name) - 4, names[i]->d_name);
+
+            free(list);
+            list = longer;
+        }
+        free(names[i]);
+    }
+    free(names);
+    return list;
+}
+
 static int logs_exec(struct cmd_env *env, int argc, char **argv)
 {
     uint64_t n_lines = LINES_DEFAULT;
@@ -133,10 +156,15 @@ static int logs_exec(struct cmd_env *env, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     int shown = logs_print(env->state_dir, row.dir, instance, n_lines);
+    if (shown == 0 && instance != NULL) {
+        cleanup_free char *there = logs_names(env->state_dir, row.dir);
+
+        run_row_clear(&row);
+        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN,
+                        "no instance named %s in the newest run of %s; there %s", instance, name,
+                        there[0] != '\0' ? there : "is none with a log");
+    }
     run_row_clear(&row);
-    if (shown == 0 && instance != NULL)
-        return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN, "no instance named %s in the newest run of %s",
-                        instance, name);
     if (shown == 0)
         return cmd_fail(&cmd_logs, EXIT_NO_CAMPAIGN,
                         "no instance of the newest run of %s has a log", name);

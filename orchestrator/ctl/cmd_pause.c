@@ -13,7 +13,7 @@ static int pause_nothing(struct cmd_env *env, const char *name)
     int code = EXIT_DONE;
 
     if (name == NULL)
-        return cmd_fail(&cmd_pause, EXIT_ERROR, "no campaign is running");
+        return cmd_fail(&cmd_pause, EXIT_NO_CAMPAIGN, "no campaign is running");
     code = cmd_run_find(&cmd_pause, env, name, NULL, &row);
     if (code != EXIT_DONE)
         return code;

@@ -173,6 +173,8 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
             printf("campaign %s %s: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
                    waits ? "waits for a free core" : "started", plan->run_id, plan->n_targets,
                    plan->n_targets == 1 ? "" : "s", n_instances, n_instances == 1 ? "" : "s");
+            if (waits)
+                puts("fuzzctl doctor tells who has the cores");
             if (state != NULL && strcmp(state, "frozen") == 0)
                 printf("it is frozen: %s\n", why != NULL ? why : "see status");
             (void)fflush(stdout);

@@ -7,20 +7,33 @@
 #include "base/exitcode.h"
 #include "ctl/cmd.h"
 
+static void nothing_print(const struct cmd_env *env, const char *name)
+{
+    if (env->json) {
+        json_t *j = json_pack("{s:i, s:b, s:s?, s:n}", "version", 1, "ok", true, "campaign", name,
+                              "verdict");
+
+        cmd_print_json(j);
+        json_decref(j);
+    } else if (!env->quiet && name == NULL) {
+        puts("nothing is running");
+    } else if (!env->quiet) {
+        printf("campaign %s is not running\n", name);
+    }
+}
+
 /* Nothing to talk to: a name is either known and ended, or unknown. */
 static int stop_nothing(struct cmd_env *env, const char *name)
 {
     if (name == NULL) {
-        if (!env->quiet)
-            puts("nothing is running");
+        nothing_print(env, NULL);
         return EXIT_DONE;
     }
     struct run_row row = {0};
     int code = cmd_run_find(&cmd_stop, env, name, NULL, &row);
     if (code != EXIT_DONE)
         return code;
-    if (!env->quiet)
-        printf("campaign %s is not running\n", name);
+    nothing_print(env, name);
     run_row_clear(&row);
     return EXIT_DONE;
 }
@@ -58,8 +71,7 @@ static int stop_exec(struct cmd_env *env, int argc, char **argv)
     client_close(c);
     if (code != EXIT_DONE)
         return code;
-    if (answer == NULL ||
-        (name != NULL && json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN)) {
+    if (answer == NULL || json_integer_value(json_object_get(answer, "exit")) == EXIT_NO_CAMPAIGN) {
         json_decref(answer);
         return stop_nothing(env, name);
     }

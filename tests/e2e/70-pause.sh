@@ -96,6 +96,10 @@ assert_match "it ended in order, not by a kill" '"?end"?[= ]+exited' \
 assert_exit "pause of what has ended is an error" 1 "$FUZZCTL" pause still
 assert_match "that says so" "still is not running" "$(cat "$T/err")"
 assert_exit "pause of what never was" 6 "$FUZZCTL" pause nothing
+assert_exit "pause where nothing runs" 6 "$FUZZCTL" pause
+assert_exit "stop where nothing runs is no error of a fuzzd that idles" 0 "$FUZZCTL" stop
+assert_exit "and is a document with --json" 0 "$FUZZCTL" stop --json
+assert_eq "of the form of other answers" true "$(jq .ok "$T/out")"
 assert_match "the report has the pauses" '"times": 2' "$("$FUZZCTL" report still --json)"
 assert_match "the report says them" "frozen +2 times.*paused by a user" "$("$FUZZCTL" report still)"
 
