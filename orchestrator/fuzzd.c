@@ -87,8 +87,8 @@ static int options_parse(int argc, char **argv, struct options *o)
             o->ready_fd = (int)n;
             break;
         case 'V':
-            (void)printf("fuzzd %s%s%s\n", version_string(), version_git()[0] != '\0' ? " " : "",
-                         version_git());
+            (void)printf("fuzzd %s%s%s%s\n", version_string(), version_git()[0] != '\0' ? " (" : "",
+                         version_git(), version_git()[0] != '\0' ? ")" : "");
             return EXIT_DONE;
         case 'h':
             (void)fputs(usage_text, stdout);

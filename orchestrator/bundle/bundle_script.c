@@ -133,7 +133,7 @@ static const char body[] =
     "    fi\n"
     "done\n"
     "head -c 65536 \"$tmp/err\" >&2\n"
-    "printf 'not reproduced: %s (exit code %s, %s runs)\\n' \"$what\" \"$rc\" \"$n\"\n"
+    "printf 'not reproduced: %s (exit code %s, run %s)\\n' \"$what\" \"$rc\" \"$n\"\n"
     "exit 1\n";
 
 static void assign(FILE *out, const char *name, const char *value)
