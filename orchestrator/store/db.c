@@ -44,11 +44,14 @@ static bool holds_plan(int parent, const char *name, int depth)
     struct stat sb;
     bool found = false;
 
-    if (dir == NULL && fd >= 0)
-        (void)close(fd);
-    if (dir != NULL && depth == 0)
+    if (dir == NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        return false;
+    }
+    if (depth == 0)
         return faccessat(fd, "plan.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    while (dir != NULL && !found && (de = readdir(dir)) != NULL) {
+    while (!found && (de = readdir(dir)) != NULL) {
         if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
             fstatat(fd, de->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(sb.st_mode))
             continue;

@@ -35,7 +35,7 @@ struct replay_program {
     int64_t memory_bytes; /* 0: none */
     bool symbolize;       /* sanitizer options with symbolize=1 */
     bool impatient;       /* no repetition of a starved run */
-    bool by_group;        /* the memory limit is that of the target's cgroup, not one of address space */
+    bool by_group; /* the memory limit is that of the target's cgroup, not one of address space */
 };
 #define REPLAY_PATIENCE  4
 #define REPLAY_ERR_BYTES 65536 /* of stderr kept: head and tail */
