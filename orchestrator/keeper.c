@@ -51,7 +51,7 @@ static struct runlog out_log = {.fd = -1};
 static int exit_fd = -1, run_fd = -1;
 static int log_in = -1, log_out = -1; /* ends of afl-fuzz's output pipe */
 static int64_t oom_before;
-static bool afl_ended;
+static bool afl_ended, uses_shm; /* something of the instance lies in /dev/shm */
 
 /* ---- Records ------------------------------------------------------------------------------ */
 
@@ -96,6 +96,7 @@ static void desc_read(void)
         size += (size_t)n;
     }
     (void)close(DESC_FD);
+    uses_shm = memmem(desc_data, size, "/shm/", 5) != NULL;
     rc = keeper_desc_parse(desc_data, size, desc_slots, &desc);
     if (rc < 0)
         setup_failed(rc, "description on descriptor 3", "");
@@ -267,7 +268,6 @@ static void afl_start(void)
 
 static void place(void)
 {
-    const struct rlimit no_core = {0, 0};
     cpu_set_t cpus;
     size_t i;
     int rc;
@@ -276,6 +276,7 @@ static void place(void)
         if ((rc = raw_put(desc.procs_keep.v[i], "0")) < 0)
             setup_failed(rc, "enter cgroup", desc.procs_keep.v[i]);
     run.own_ipc = unshare(CLONE_NEWIPC) == 0;
+    (void)(uses_shm || shmseg_own_files());
     if (desc.cpu >= 0) {
         CPU_ZERO(&cpus);
         if (desc.cpu < CPU_SETSIZE)
@@ -283,7 +284,7 @@ static void place(void)
         if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
             setup_failed(-errno, "pin to its core", "");
     }
-    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         setup_failed(-errno, "become the reaper", "");
     if (desc.cwd != NULL && chdir(desc.cwd) < 0)

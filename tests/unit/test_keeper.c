@@ -575,6 +575,33 @@ static void shared_memory_goes_with_the_instance(void **state)
     trial_end(&t);
 }
 
+/* A file whose name the keeper cannot have seen beforehand: what names /dev/shm keeps the host's. */
+static void shm_trial(struct trial *t, const char *script)
+{
+    trial_make(t, script, false);
+    trial_start(t);
+    assert_int_equal(trial_wait(t), 0);
+    trial_end(t);
+}
+
+static void files_in_shared_memory_go_with_the_instance(void **state)
+{
+    const char *name = "/dev/shm/fz-keeper-test";
+    struct trial t;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    (void)unlink(name);
+    shm_trial(&t, "d=/dev/shm; echo x >$d/fz-keeper-test && cat $d/fz-keeper-test >$1/seen");
+    assert_int_equal(access(name, F_OK), -1);
+    wait_for_file("seen");
+    remove_file("seen");
+    shm_trial(&t, "echo x >/dev/shm/fz-keeper-test");
+    assert_int_equal(access(name, F_OK), 0);
+    (void)unlink(name);
+}
+
 static void segments_are_removed_by_creator_and_time(void **state)
 {
     int64_t now_s = clock_wall_ms() / 1000;
@@ -793,6 +820,7 @@ int main(void)
         cmocka_unit_test(lock_is_held_for_life_and_not_passed_on),
         cmocka_unit_test(place_of_the_program_is_as_planned),
         cmocka_unit_test(shared_memory_goes_with_the_instance),
+        cmocka_unit_test(files_in_shared_memory_go_with_the_instance),
         cmocka_unit_test(segments_are_removed_by_creator_and_time),
         cmocka_unit_test(death_of_the_keeper_reaches_the_program),
         cmocka_unit_test(records_cut_or_changed_anywhere_are_refused),
