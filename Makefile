@@ -188,6 +188,15 @@ check check-e2e: $(E2E_SRC:%.c=$(BUILD)/%)
 -include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(UNIT_COMMON_OBJ:.o=.d) \
 	$(addsuffix .d,$(PRELOAD))
 
+# A program that attacks whoever runs it, for tests of containment; not part of what is shipped.
+CHAOS_SRC   := $(wildcard tests/chaos/*.c)
+$(BUILD)/tests/chaos/static: chaos_flags := -static
+$(BUILD)/tests/chaos/%: $(CHAOS_SRC) $(wildcard tests/chaos/*.h) $(BUILD)/.stamp-harness-afl
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(h_cc.afl) $(call h_flags,afl) $(chaos_flags) -o $@ $(CHAOS_SRC)
+check check-e2e: $(BUILD)/tests/chaos/dynamic $(BUILD)/tests/chaos/static
+
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
 
