@@ -7,8 +7,10 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +20,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "bundle/bundle.h"
+#include "sys/shmseg.h"
 #include "triage/job.h"
 
 static void usage(FILE *out)
@@ -65,6 +68,16 @@ static int answer_write(json_t *answer)
     return r;
 }
 
+/* Shared memory of the programs that are replayed goes with us. Not where files of the job lie there. */
+static void own_shared_memory(const char *text, size_t n)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    (void)unshare(CLONE_NEWIPC);
+    if (memmem(text, n, "/shm/", 5) == NULL && (tmp == NULL || strstr(tmp, "/shm/") == NULL))
+        (void)shmseg_own_files();
+}
+
 int main(int argc, char **argv)
 {
     const struct rlimit no_core = {0, 0};
@@ -94,6 +107,7 @@ int main(int argc, char **argv)
     text = read_job(&n);
     if (text == NULL)
         fatal("the job is longer than %d bytes or cannot be read", JOB_MAX_BYTES);
+    own_shared_memory(text, n);
     job = json_loadb(text, n, JSON_REJECT_DUPLICATES, &jerr);
     free(text);
     if (!json_is_object(job)) {
