@@ -49,12 +49,15 @@ static void view_plain(const json_t *campaign)
         const char *state = json_string_value(json_object_get(t, "state"));
 
         printf(
-            "%6s  %-22s %-8s %8s execs %8s/s %5lld edges  crash %lld oom %lld timeout %lld\n",
+            "%6s  %-22s %-8s %8s execs %8s/s %5lld edges  crash %lld oom %lld timeout %lld",
             elapsed, name != NULL ? name : "?", state != NULL ? state : "?",
             format_count(execs, sizeof execs, (double)number(t, "execs_done")),
             format_count(rate, sizeof rate, json_number_value(json_object_get(t, "execs_per_sec"))),
             number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
             number(t, "timeouts"));
+        if (number(t, "pending") > 0)
+            printf("  to triage %lld", number(t, "pending"));
+        putchar('\n');
     }
     json_array_foreach (json_object_get(campaign, "frozen"), i, t) {
         const char *why = json_string_value(json_object_get(t, "why"));

@@ -55,6 +55,9 @@ static void target_print(const json_t *t, bool instances, bool frozen, FILE *out
     if (number(t, "oom_kills") > 0)
         fprintf(out, "    %lld kills for want of memory, not all of which leave an input\n",
                 number(t, "oom_kills"));
+    if (number(t, "pending") > 0)
+        fprintf(out, "    %lld input%s to triage\n", number(t, "pending"),
+                number(t, "pending") == 1 ? "" : "s");
     size_t i;
     const json_t *in;
     json_array_foreach (json_object_get(t, "instances"), i, in) {
