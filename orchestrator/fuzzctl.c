@@ -117,6 +117,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "fuzzctl: %s\n", err.msg);
         return EXIT_ERROR;
     }
+    char title[64]; /* how getopt names the verb in what it says */
+    (void)snprintf(title, sizeof title, "fuzzctl %s", verb->name);
+    argv[1] = title;
     int code = verb->exec(&env, argc - 1, argv + 1);
     free(env.state_dir);
     if (fflush(stdout) != 0 && code == EXIT_DONE)
