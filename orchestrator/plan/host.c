@@ -217,6 +217,8 @@ int plan_from_spec_file(const char *path, const struct spec_overrides *ov, const
         return -EINVAL; /* whatever kept it from being read, it is no campaign file */
     /* A plan that is only shown leaves no state folder behind where there was none. */
     r = aflprobe_run(NULL, print_only && access(state_dir, W_OK) < 0 ? NULL : cache, &afl, err);
+    if (r == -ENOENT || r == -EINVAL)
+        r = -ENOPKG;
     if (r == 0)
         r = plan_host_gather(spec, state_dir, print_only, &host, err);
     if (r == 0)

@@ -16,8 +16,9 @@ void plan_host_free(struct plan_host *host);
 
 /*
  * From a spec file to a plan: loads it, probes afl-fuzz (answer kept below STATE/cache where that can be written), gathers and builds.
- * Returns 0 with *ret_plan and *ret_spec (either may be NULL when not wanted); -EINVAL with *faults when the spec has any; -errno
- * with err otherwise. faults may hold warnings in any case; the caller clears it. May take seconds; for fuzzctl, not for the daemon's loop.
+ * Returns 0 with *ret_plan and *ret_spec (either may be NULL when not wanted); -EINVAL with *faults when the spec has any; -ENOPKG
+ * when there is no afl-fuzz that answers as one; -errno with err otherwise. faults may hold warnings in any case; the caller clears
+ * it. May take seconds; for fuzzctl, not for the daemon's loop.
  */
 int plan_from_spec_file(const char *path, const struct spec_overrides *ov, const char *state_dir,
                         bool print_only, struct plan **ret_plan, struct spec **ret_spec,

@@ -66,3 +66,5 @@ else
 fi
 assert_exit "no file is wrong usage" 2 "$FUZZCTL" plan
 assert_exit "a missing file too" 2 "$FUZZCTL" plan "$T/none.ini"
+assert_exit "that there is no afl-fuzz is not" 1 env AFL_FUZZ=/none "$FUZZCTL" plan conf/campaigns/demo.ini
+assert_match "and is said" '/none is not installed' "$(cat "$T/err")"
