@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures fuzzd against the same afl-fuzz command run by hand, side by side in one run.
 
-    python3 tests/bench/bench.py [--build DIR] [--pairs N] [--seconds N] [throughput|cpu ...]
+    python3 tests/bench/bench.py [--build DIR] [--pairs N] [--seconds N] [throughput|cpu|ack ...]
 
 Everything is told as a ratio or a share, with its spread; nothing is asserted. A pair is run as ABBA, so that a drift of the
 host falls on both sides alike. Processes are started and ended by pid, in a state folder of their own that is removed at the end.
@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -112,7 +113,8 @@ def run_bare(bench, inst, seconds):
     argv[argv.index("-o") + 1] = out
     env = dict(item.split("=", 1) for item in inst["env"])
     env["TMPDIR"] = out
-    env.pop("AFL_STATSD", None)
+    for ours in ("AFL_STATSD", "AFL_PRELOAD"):
+        env.pop(ours, None)
     with open(os.path.join(out, "log"), "wb") as log:
         began = time.monotonic()
         # pylint: disable=subprocess-popen-preexec-fn
@@ -194,12 +196,38 @@ def bench_status(bench):
           f" program {statistics.median(status) / statistics.median(version):.2f}")
 
 
+def bench_ack(bench, files):
+    """From the close of a crash file to its row being committed, as another process sees it."""
+    bench.fuzzctl("start", bench.spec("10m"))
+    base = os.path.join(bench.state, "campaigns", "bench")
+    run = max(d for d in os.listdir(base) if d[0].isdigit())
+    crashes = os.path.join(base, run, "out", "chunk_frame", "main", "crashes")
+    index = sqlite3.connect(f"file:{bench.state}/state.db?mode=ro", uri=True)
+    took = []
+    for k in range(files):
+        name = f"id:{900000 + k},sig:06,src:000000,op:bench"
+        with open(os.path.join(crashes, name), "wb") as out:
+            out.write(b"bench %d" % k)
+        began = time.monotonic()
+        while not index.execute("SELECT count(*) FROM occurrences WHERE name = ?", (name.encode(),)).fetchone()[0]:
+            if time.monotonic() - began > 30:
+                sys.exit(f"{name}: not acknowledged within 30 s")
+            time.sleep(0.0005)
+        took.append((time.monotonic() - began) * 1000)
+        time.sleep(0.02)
+    index.close()
+    bench.fuzzctl("stop", "bench", check=False)
+    took.sort()
+    print(f"crash file closed to acknowledged: {statistics.median(took):.1f} ms median, p99"
+          f" {took[int(0.99 * (len(took) - 1))]:.1f} ms, {took[-1]:.1f} ms at most, n={files}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("what", nargs="*", default=["throughput", "cpu"])
+    parser.add_argument("what", nargs="*", default=["throughput", "cpu", "ack"])
     opts = parser.parse_args()
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     bench = Bench(opts.build, root)
@@ -209,6 +237,8 @@ def main():
             print(f"throughput, fuzzd / bare: {spread(rates)}")
             print(f"start to first execution, fuzzd / bare: {spread(starts)}; fuzzd"
                   f" {statistics.median(p['fuzzd'][1] for p in pairs):.2f} s median")
+        if "ack" in opts.what:
+            bench_ack(bench, 300)
         if "cpu" in opts.what:
             bench_cpu(bench, max(20, opts.seconds))
     finally:
