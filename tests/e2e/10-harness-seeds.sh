@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The committed seeds are what the generators write, pass, and reach every required place.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/replay harnesses/chunk_frame/gen_seeds
 

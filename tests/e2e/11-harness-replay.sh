@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The replay program of the kit: classes, evidence, exit status, output, limits.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 
 sdk=$(find harnesses/sdk -name 'fz_*.c')

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The invariants see faults that no plant has: each mutant of the library is caught by its id.
-# limit: 180
+# limit: 450
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/replay
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The AFL++ builds under a real afl-fuzz: failures kept apart, stability, sanitizers, no server.
-# limit: 180
+# limit: 450
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl harnesses/chunk_frame/cmplog harnesses/chunk_frame/libfuzzer \
     plants/CHUNK_OVERREAD/chunk_frame/asan

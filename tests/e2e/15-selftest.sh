@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The harnesses of our own parsers: their seeds reach every place they declare, and each is
 # in the campaign that fuzzes fuzzd.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 
 # reach_value JSON ID

@@ -3,7 +3,7 @@
 # A real afl-fuzz on a real harness under fuzz-keeper, with no daemon: the target is in its own
 # cgroup, a stop ends by itself, and a killed afl-fuzz leaves neither its stopped child nor its
 # shared memory.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need tests/e2e/keeper_afl fuzz-keeper fuzz-preload.so harnesses/chunk_frame/afl
 

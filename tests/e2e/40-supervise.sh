@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One campaign under fuzzd: figures in its first seconds, a second start refused, an instance that
 # is killed comes back, and after a stop no process, cgroup or SysV segment is left.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

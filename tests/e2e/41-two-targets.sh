@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two targets in one campaign fuzz side by side, or one after the other where there is one core,
 # and never sync into each other.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a campaign survives: the starter's process group, a killed fuzzd (the next one takes the same
 # afl-fuzz over, budget and artifacts included), a killed fuzzd and keeper together.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 

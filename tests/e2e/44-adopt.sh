@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Adoption: a fuzzd that is killed or replaced costs no execution; the next one finds its instances by
 # identity, never by a number, and after a restart of the host nothing is believed to live.
-# limit: 150
+# limit: 375
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

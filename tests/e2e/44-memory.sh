@@ -3,7 +3,7 @@
 # A target that takes more memory than its limit, and gets on without it when malloc says no: the
 # kill is counted while it runs and afterwards, the input is an oom that reproduces, here and
 # from its bundle. A static target gets no memory group, and status and report say so.
-# limit: 300
+# limit: 750
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so
 

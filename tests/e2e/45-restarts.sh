@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The restart ladder with real ends of afl-fuzz: what a killed one leaves, a harness that is missing for
 # a while, a lost fork server, a folder in use. Each is told in its own words, and each is survived.
-# limit: 150
+# limit: 375
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole way: planted builds end as one bucket each of the right class, with a bundle that
 # verifies and reproduces; the clean build ends clean; verify accounts for every file.
-# limit: 240
+# limit: 600
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl \
     plants/CHUNK_MAX_PLUS1/chunk_frame/afl plants/CHUNK_ALLOC_FIRST/chunk_frame/afl \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # afl-fuzz leaves a crashing seed out with a warning; the campaign must not end clean for that.
 # A seed that a run changes is told as well.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl \
     plants/CHUNK_MAX_PLUS1/chunk_frame/afl

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is lost under a running campaign: its plan, its whole state directory. No afl-fuzz fuzzes on
 # that nobody can stop any more.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

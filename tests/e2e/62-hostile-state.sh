@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A state directory that others may write, that is a link, whose folders are links, or whose index
 # is damaged: refused in words, and nothing outside is read, written or removed.
-# limit: 100
+# limit: 250
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

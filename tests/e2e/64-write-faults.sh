@@ -3,7 +3,7 @@
 # The real fuzzd with one of its writes failing, once or from then on: the campaign ends with its
 # verdict or is told as failed, nothing half-written is believed, and the next one is whole.
 # FZ_FAULTS_ALL=1 (make check-faults) fails every write in turn.
-# limit: 7200
+# limit: 18000
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl tests/fault/shim.so
 

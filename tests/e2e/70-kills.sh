@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Twenty-four seeds of the kill matrix: every state of an instance, every kind of process alone and
 # most pairs. `make check-kill` has 200, `make soak` as many as N says.
-# limit: 400
+# limit: 1000
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A pause freezes afl-fuzz and its target where they stand: no execution, no clock, no hang or crash that is
 # the pause's own; a killed fuzzd leaves it paused, and a stop of a paused campaign works.
-# limit: 120
+# limit: 300
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

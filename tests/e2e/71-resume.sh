@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # An interrupted run is resumed: after a stop, after SIGTERM of fuzzd, after a restart of the host. It is the same run,
 # executions and budget go on; one whose programs or folder are not what they were is refused and says why.
-# limit: 150
+# limit: 375
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 command -v sqlite3 >/dev/null || { skip 71-resume "no sqlite3"; exit 0; }

@@ -24,7 +24,7 @@
 #   20 a state directory below /tmp                                                  here
 #
 # The last test counts the names.
-# limit: 180
+# limit: 450
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 

@@ -4,7 +4,7 @@
 # directory, its fork server, afl-fuzz, its keeper, its cgroups. Fuzzing goes on or is restarted, what
 # AFL++ can record gets the right class, kills for memory are counted although most leave no input,
 # and neither the host nor anybody outside the instance notices.
-# limit: 240
+# limit: 600
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so tests/chaos/dynamic tests/chaos/static
 

@@ -27,7 +27,7 @@ STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "tria
 WHO = ["fuzzd", "keeper", "afl", "forkserver", "child", "triage"]
 KILLS = [(w,) for w in WHO] + [(a, b) for i, a in enumerate(WHO) for b in WHO[i + 1:]]
 SAMPLE_S = 0.04
-SLOW_S = 30  # a seed takes 3 to 8 s
+SLOW_S = 180  # a seed takes 3 to 8 s; this only tells one that hangs
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 
