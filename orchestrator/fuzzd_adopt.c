@@ -6,9 +6,12 @@
  * it would block its campaign's status for ever.
  */
 #include <dirent.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -22,12 +25,34 @@
 
 #define SWEEP_MS 2000 /* for one instance to die, at start only */
 
-/* Ends what the records of a run name, also where no cgroup holds it together. */
+/* Without cgroups a record is all there is to go by: it has to name a program of ours at least. */
+static bool is_keeper(pid_t pid)
+{
+    char link[64], exe[PATH_MAX];
+
+    (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(link, exe, sizeof(exe) - 1);
+    if (n <= 0)
+        return false;
+    exe[n] = '\0';
+    const char *name = strrchr(exe, '/');
+    return name != NULL && strncmp(name + 1, "fuzz-keeper", strlen("fuzz-keeper")) == 0;
+}
+
+/*
+ * Ends what runs on of a run whose plan is lost. A record is only a file, and that of a copied state directory names what
+ * belongs to the original: what dies is what sits in cgroups of our own prefix, and no process is killed because a record has
+ * its number. A run folder that is not below our state directory is not looked into.
+ */
 static void end_recorded(struct daemon *d, const struct run_row *row)
 {
     cleanup_free char *folder = path_join(row->dir, "exit");
-    cleanup_dir DIR *dir = opendir(folder);
+    int fd = path_open_below(d->state_dir, folder, 0);
+    cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *de;
+
+    if (dir == NULL && fd >= 0)
+        (void)close(fd);
 
     while (dir != NULL && (de = readdir(dir)) != NULL) {
         cleanup_free char *path = path_join(folder, de->d_name);
@@ -40,8 +65,8 @@ static void end_recorded(struct daemon *d, const struct run_row *row)
         struct cgroup *cg = cgroup_attach_recorded(d->cgroups, name, &run.cgroups);
 
         (void)cgroup_destroy(cg, SWEEP_MS);
-        (void)proc_signal(&run.afl, SIGKILL);
-        (void)proc_signal(&run.keeper, SIGKILL);
+        if (run.cgroups.n == 0 && is_keeper(run.keeper.pid))
+            (void)proc_signal(&run.keeper, SIGTERM); /* it ends afl-fuzz and what that left */
         cgroup_free(cg);
         keeper_run_clear(&run);
     }

@@ -127,6 +127,9 @@ static void adopt_target(struct target *t)
     }
     if (lives)
         until_ms = clock_wall_ms();
+    /* A record from the future, or a clock set back meanwhile, is no fuzzing time. */
+    if (until_ms > clock_wall_ms())
+        until_ms = clock_wall_ms();
     if (t->ever_up && !frozen && t->saved_at_ms > 0 && until_ms > t->saved_at_ms)
         budget_restore(&t->budget, t->budget.counted_ms + (until_ms - t->saved_at_ms),
                        t->budget.last_edge_ms);

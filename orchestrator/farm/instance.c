@@ -365,8 +365,6 @@ void instance_look_soon(struct instance *in)
 
 void instance_keeper_gone(struct instance *in)
 {
-    struct keeper_exit ex;
-
     in->gone = sd_event_source_disable_unref(in->gone);
     /* Reaps it if it is our child; one that was taken over is not. */
     if (in->pidfd >= 0) {
@@ -379,7 +377,8 @@ void instance_keeper_gone(struct instance *in)
     in->timer = sd_event_source_disable_unref(in->timer);
     /* Whoever froze it: the next one starts in the same cgroup, and what is stopped cannot follow a SIGTERM. */
     (void)instance_freeze(in, false);
-    if (keeper_exit_load(in->spec->exit_path, &ex) < 0 && in->cg != NULL) {
+    /* A record of its end says that the keeper cleaned up, the cgroup whether it could: what still sits there dies now. */
+    if (in->cg != NULL) {
         (void)cgroup_kill(in->cg, CGROUP_AFL);
         (void)cgroup_kill(in->cg, CGROUP_T);
         (void)cgroup_kill(in->cg, CGROUP_KEEP);

@@ -34,6 +34,24 @@ static int make_parent(const struct instance *in, const char *path)
     return path_mkdirs_below(in->farm->state_dir, dir, 0700);
 }
 
+/* afl-fuzz renames and deletes in these at a resume, and would follow a link out of the state directory. */
+static int check_folders(struct instance *in)
+{
+    static const char *const names[] = {"queue", "queue/.state", "crashes",
+                                        "hangs", "_resume",      ".synced"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        cleanup_free char *path = path_join(in->spec->out_dir, names[i]);
+        int fd = path_open_below(in->farm->state_dir, path, 0);
+
+        if (fd >= 0)
+            (void)close(fd);
+        else if (fd != -ENOENT)
+            return fail(in, fd, path);
+    }
+    return 0;
+}
+
 static int make_folders(struct instance *in)
 {
     const struct plan_instance *pi = in->spec;
@@ -42,6 +60,9 @@ static int make_folders(struct instance *in)
     r = path_mkdirs_below(in->farm->state_dir, pi->out_dir, 0700);
     if (r < 0)
         return fail(in, r, pi->out_dir);
+    r = check_folders(in);
+    if (r < 0)
+        return r;
     r = path_remove_tree_below(in->farm->state_dir, pi->scratch_dir);
     if (r == 0)
         r = path_mkdirs_below(in->farm->state_dir, pi->scratch_dir, 0700);

@@ -48,6 +48,44 @@ for part in plan.json exit; do
     check "and its keeper" wait_for 5 gone "$keeper"
 done
 
+# ---- a copy, and a stranger ------------------------------------------------------------------
+# A copied state directory holds records of processes that are not its own.
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
+check "it fuzzes" wait_for 40 fuzzing
+pid=$(status "$instance.pid")
+keeper=$(status "$instance.keeper_pid")
+cp -a "$FZ_STATE" "$T/copy"
+FUZZ_STATE=$T/copy "$FUZZCTL" list >"$T/out" 2>&1
+sleep 1
+check "a look at a copy leaves the afl-fuzz of the original alone" alive "$pid"
+check "and its keeper" alive "$keeper"
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop lost
+rm -rf "$T/copy"
+
+# A record names whoever it likes; nobody dies of that.
+sleep 1000 &
+stranger=$!
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
+check "it fuzzes" wait_for 40 fuzzing
+daemon=$(status .fuzzd.pid)
+keeper=$(status "$instance.keeper_pid")
+[ "$daemon" -gt 1 ] && kill -KILL "$daemon"
+[ "$keeper" -gt 1 ] && kill -KILL "$keeper"
+wait_for 5 gone "$daemon"
+run=$(find "$FZ_STATE/campaigns/lost" -name '*.run' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2)
+python3 - "$run" "$stranger" <<'END'
+import hashlib, re, sys
+path, pid = sys.argv[1:3]
+start = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[19]
+text = open(path).read()
+body = re.sub(r"(keeper|afl)=\d+ \d+ ", rf"\g<1>={pid} {start} ", text[:text.rindex("sum=")])
+open(path, "w").write(body + "sum=" + hashlib.sha256(body.encode()).hexdigest() + "\n")
+END
+rm -f "$(dirname "$run")/../plan.json"
+assert_eq "with a forged record and no plan the run ends" interrupted "$(status '.campaigns[0].verdict')"
+check "and the stranger lives" alive "$stranger"
+kill "$stranger"
+
 # ---- the state directory ---------------------------------------------------------------------
 assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
 check "it fuzzes" wait_for 40 fuzzing
