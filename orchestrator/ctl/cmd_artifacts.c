@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzzctl artifacts: each kept input of the newest run, where it was first seen, and what triage said of it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,21 +77,20 @@ static int artifacts_exec(struct cmd_env *env, int argc, char **argv)
     struct client *c = NULL;
     struct err err = {0};
     size_t n = 0;
-    int code = EXIT_DONE, r;
+    int code, r;
 
     if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
         return cmd_usage(&cmd_artifacts);
     (void)cmd_live(&cmd_artifacts, env, &c);
     client_close(c);
-    struct db *db = cmd_open_db(&cmd_artifacts, env, &code);
-    if (db == NULL)
+    struct db *db = NULL;
+    code = cmd_run_find(&cmd_artifacts, env, argv[1], &db, &run);
+    if (code != EXIT_DONE)
         return code;
-    if ((r = runs_get(db, argv[1], NULL, &run, &err)) == 0)
-        r = artifact_list(db, run.id, &rows, &n, &err);
+    r = artifact_list(db, run.id, &rows, &n, &err);
     db_close(db);
     if (r < 0)
-        code =
-            cmd_fail(&cmd_artifacts, r == -ENOENT ? EXIT_NO_CAMPAIGN : EXIT_ERROR, "%s", err.msg);
+        code = cmd_fail(&cmd_artifacts, EXIT_ERROR, "%s", err.msg);
     else
         print_all(env, &run, rows, n);
     artifact_rows_free(rows, n);
