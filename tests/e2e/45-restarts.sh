@@ -12,23 +12,7 @@ for tool in afl-clang-fast flock; do
         exit 0
     fi
 done
-AFL_QUIET=1 afl-clang-fast -O1 -o "$T/crasher" tests/kill/crasher.c >/dev/null 2>&1
-mkdir "$T/seeds"
-echo abcdefgh >"$T/seeds/one"
-cat >"$T/k.ini" <<END
-[campaign]
-name = k
-root = $T
-budget = 90s
-cores = 1
-
-[target a]
-harness = crasher
-seeds = seeds
-instances = 1
-timeout = 40ms
-hang_timeout = 100ms
-END
+crasher_campaign
 
 status() {
     "$FUZZCTL" status k --json | jq -r ".campaigns[0].targets[0].instances[0].$1"

@@ -119,6 +119,27 @@ wait_for() {
     done
 }
 
+# crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging.
+crasher_campaign() {
+    AFL_QUIET=1 afl-clang-fast -O1 -o "$T/crasher" tests/kill/crasher.c >/dev/null 2>&1
+    mkdir "$T/seeds"
+    echo abcdefgh >"$T/seeds/one"
+    cat >"$T/k.ini" <<END
+[campaign]
+name = k
+root = $T
+budget = 90s
+cores = 1
+
+[target a]
+harness = crasher
+seeds = seeds
+instances = 1
+timeout = 40ms
+hang_timeout = 100ms
+END
+}
+
 # alive PID: there, and not a zombie.
 alive() {
     case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -c1) in
