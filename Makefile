@@ -287,13 +287,17 @@ help:
 	'NODEPS=1 does not ask contrib/install-deps'
 
 # ==== Harnesses: variants, plants, seeds, demo ============================================
-# build/harnesses/TARGET/{afl,cmplog,asan,replay,libfuzzer}, build/plants/PLANT/TARGET/VARIANT.
-# A target is a folder harnesses/targets/NAME with an invariants.c; every .c in it but
-# gen_seeds.c is the target. The kit's objects are shared by all targets and plants of a
-# variant; a plant recompiles the target's own files only, with -DPLANT_BUG_ID.
+# build/harnesses/TARGET/{afl,cmplog,laf,asan,replay,libfuzzer,cov}, build/plants/PLANT/TARGET/VARIANT.
+# A target is a folder harnesses/targets/NAME with an invariants.c; every .c in it but gen_seeds.c
+# and mutator.c is the target, with the libraries of other folders that h_uses.NAME lists. The
+# kit's objects are shared by all targets and plants of a variant; a plant recompiles the target
+# and what it uses, with -DPLANT_BUG_ID.
 AFL_CC      ?= afl-clang-fast
 H_TARGETS   := $(patsubst harnesses/targets/%/invariants.c,%,$(sort $(wildcard harnesses/targets/*/invariants.c)))
-H_VARIANTS  := afl cmplog asan replay libfuzzer
+H_VARIANTS  := afl cmplog laf asan replay libfuzzer cov
+h_uses.control_json := json/*.c
+h_uses.negotiation_frame := json/*.c chunk_frame/chunk_frame.c
+h_uses.session_opseq := json/*.c chunk_frame/chunk_frame.c control_json/control_json.c
 H_PLANT_VARIANTS := afl cmplog asan replay
 H_GENERATED := $(patsubst harnesses/targets/%/gen_seeds.c,%,$(sort $(wildcard harnesses/targets/*/gen_seeds.c)))
 H_PLANTS    := $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' harnesses/plants.ini 2>/dev/null)
@@ -309,18 +313,24 @@ h_afl        = AFL_QUIET=1 AFL_LLVM_DENYLIST=harnesses/sdk/afl-denylist.txt
 h_ubsan     := -fsanitize=undefined -fno-sanitize-recover=all
 h_cc.afl     = $(h_afl) $(AFL_CC)
 h_cc.cmplog  = $(h_afl) AFL_LLVM_CMPLOG=1 $(AFL_CC)
+h_cc.laf     = $(h_afl) AFL_LLVM_LAF_ALL=1 $(AFL_CC)
 h_cc.asan    = $(h_afl) AFL_USE_ASAN=1 $(AFL_CC)
 h_cc.replay  = $(CC)
 h_cc.libfuzzer = $(HARNESS_CLANG)
+h_cc.cov     = $(HARNESS_CLANG)
 h_flags.afl := -O2
 h_flags.cmplog := -O2
+h_flags.laf := -O2
 h_flags.asan := -O1 $(h_ubsan)
 h_flags.replay := -O1 -fPIE $(san_flags)
 h_flags.libfuzzer := -O1 -DFZ_LIBFUZZER -fsanitize=fuzzer,address $(h_ubsan)
+h_flags.cov := -O0 -fprofile-instr-generate -fcoverage-mapping
 h_main.afl  := main_afl
 h_main.cmplog := main_afl
+h_main.laf  := main_afl
 h_main.asan := main_afl
 h_main.replay := main_replay
+h_main.cov  := main_replay
 h_main.libfuzzer := main_libfuzzer
 h_flags      = -std=c17 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Iharnesses $(warnings) \
 	$(h_flags.$(1)) $(HARNESS_CFLAGS)
@@ -329,7 +339,8 @@ h_link       = -Wl,--build-id -Wl,-z,relro,-z,now $(HARNESS_LDFLAGS)
 # Objects of the kit for variant 1, of target 2; of target 2 with plant 3.
 h_sdk        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(wildcard harnesses/sdk/fz_*.c) \
 	harnesses/sdk/$(h_main.$(1)).c)
-h_src        = $(filter-out %/gen_seeds.c,$(wildcard harnesses/targets/$(1)/*.c))
+h_src        = $(filter-out %/gen_seeds.c %/mutator.c,$(wildcard harnesses/targets/$(1)/*.c \
+	$(addprefix harnesses/targets/,$(h_uses.$(1)))))
 h_obj        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(call h_src,$(2)))
 h_plant_obj  = $(patsubst harnesses/%.c,$(BUILD)/obj/plants/$(3)/$(1)/%.o,$(call h_src,$(2)))
 
@@ -360,10 +371,14 @@ $(foreach v,$(H_VARIANTS),$(eval $(call harness_compile,$(v),harnesses/$(v),)))
 $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 	$(eval $(call harness_link,$(v),$(BUILD)/harnesses/$(t)/$(v),$(call h_sdk,$(v)) $(call h_obj,$(v),$(t))))))
 
-# Units of the kit link the objects of the replay build.
-h_units     := $(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS))
+# Units of the kit link the objects of the replay build of a target: test_harness_TARGET*.c of
+# that one, test_harness_json*.c of one that reads JSON, any other of the first.
 $(BUILD)/obj/tests/unit/test_harness_%.o: ALL_CPPFLAGS += -Iharnesses -Iharnesses/targets/chunk_frame
-$(h_units): $(filter-out %/main_replay.o,$(call h_sdk,replay)) $(call h_obj,replay,chunk_frame)
+h_unit_of    = $(or $(foreach t,$(H_TARGETS),$(if $(filter test_harness_$(t)%,$(1)),$(t))),\
+	$(if $(filter test_harness_json%,$(1)),control_json),chunk_frame)
+$(foreach u,$(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS)),\
+	$(eval $(u): $(filter-out %/main_replay.o,$(call h_sdk,replay)) \
+		$(call h_obj,replay,$(strip $(call h_unit_of,$(notdir $(u)))))))
 
 # Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
 PLANT       ?=
@@ -382,6 +397,19 @@ plant: plants
 	@$(if $(PLANT),,echo 'usage: make plant PLANT=ID; known: $(H_PLANTS)' >&2; exit 2)
 	@$(foreach p,$(filter-out $(H_PLANTS),$(PLANT)),echo 'no plant $(p) in harnesses/plants.ini' >&2; exit 2;)
 check check-e2e: plants
+
+# A custom mutator for afl-fuzz: mutator.c with the operations (ops.c) that the target decodes.
+H_MUTATORS  := $(patsubst harnesses/targets/%/mutator.c,%,$(wildcard harnesses/targets/*/mutator.c))
+mutator_src  = $(wildcard harnesses/targets/$(1)/mutator.c harnesses/targets/$(1)/ops.c)
+define mutator_link
+$(BUILD)/harnesses/$(1)/mutator.so: $(call mutator_src,$(1)) $(wildcard harnesses/targets/$(1)/*.h) \
+		$(BUILD)/.stamp-harness-replay
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(call h_flags,replay) -fPIC -shared $$(h_link) -o $$@ $(call mutator_src,$(1))
+endef
+$(foreach t,$(H_MUTATORS),$(eval $(call mutator_link,$(t))))
+harnesses: $(H_MUTATORS:%=$(BUILD)/harnesses/%/mutator.so)
 
 # The generators are plain programs of the build machine.
 $(BUILD)/harnesses/%/gen_seeds: harnesses/targets/%/gen_seeds.c harnesses/sdk/seedgen.c harnesses/sdk/seedgen.h \

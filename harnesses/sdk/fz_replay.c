@@ -133,6 +133,9 @@ static void limit_set(int what, rlim_t value)
     setrlimit(what, &rl);
 }
 
+/* In the cov build only: a child adds what it covered to the profile. */
+__attribute__((weak)) int __llvm_profile_write_file(void);
+
 _Noreturn static void child_main(const struct options *opt, size_t n, int out, struct board *board)
 {
     struct itimerval alarm_at = {
@@ -151,6 +154,9 @@ _Noreturn static void child_main(const struct options *opt, size_t n, int out, s
     setitimer(ITIMER_REAL, &alarm_at, NULL);
     fz_run(input, n);
     board->done = true;
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    if (__llvm_profile_write_file != NULL)
+        __llvm_profile_write_file();
     _exit(0);
 }
 

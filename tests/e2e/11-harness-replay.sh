@@ -111,3 +111,12 @@ assert_exit "--reach without inputs is 3" 3 "$T/b" --reach "$T/empty"
 assert_exit "--required needs no input" 0 "$T/b" --required
 assert_eq "--required lists the places, one a line" "seen never" "$(tr '\n' ' ' <"$T/out" | sed 's/ $//')"
 assert_exit "--required takes none" 2 "$T/b" --required "$T/in"
+
+# Every child of the coverage build adds to the profile, also where the parent runs none of it.
+LLVM_PROFILE_FILE="$T/cov-%m.profraw" "$HARNESSES/chunk_frame/cov" seeds/chunk_frame >/dev/null 2>&1
+assert_eq "the coverage build passes the seeds" 0 "$?"
+profdata=$(command -v llvm-profdata || command -v llvm-profdata-14)
+check "its profile can be read" "$profdata" merge -o "$T/cov.profdata" "$T"/cov-*.profraw
+ran=$("$profdata" show --counts --function=wl_read_chunk "$T/cov.profdata" 2>/dev/null |
+    sed -n 's/.*Function count: //p' | sort -rn | head -n 1)
+check "it counts what the children ran (${ran:-nothing})" test "${ran:-0}" -ge 132
