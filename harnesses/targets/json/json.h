@@ -139,6 +139,9 @@ void json_return(struct json_reader *r, struct json_place place);
 bool json_span_equals(const struct json_span *s, const char *text);
 bool json_span_equals_bytes(const struct json_span *s, const void *p, size_t n);
 
+/* Unescapes into out, which has room for s->len bytes; no NUL is added. */
+void json_span_unescape(const struct json_span *s, char *out);
+
 /* Unescapes into memory of the allocator; free ret->s. False when there is none. */
 bool json_span_copy(const struct json_span *s, const fz_allocator *mem, struct json_str *ret);
 

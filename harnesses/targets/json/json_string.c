@@ -196,14 +196,15 @@ bool json_span_equals(const struct json_span *s, const char *text)
     return json_span_equals_bytes(s, text, strlen(text));
 }
 
-bool json_span_copy(const struct json_span *s, const fz_allocator *mem, struct json_str *ret)
+void json_span_unescape(const struct json_span *s, char *out)
 {
-    uint8_t *out = mem->alloc(mem->ctx, s->len + 1);
     size_t at = 0;
     size_t got = 0;
 
-    if (out == NULL)
-        return false;
+    if (s->len == s->raw_len) {
+        memcpy(out, s->raw, s->len);
+        return;
+    }
     while (at < s->raw_len) {
         uint32_t code;
 
@@ -216,11 +217,20 @@ bool json_span_copy(const struct json_span *s, const fz_allocator *mem, struct j
             memcpy(out + got, bytes, len);
             got += len;
         } else {
-            out[got++] = s->raw[at++];
+            out[got++] = (char)s->raw[at++];
         }
     }
-    out[got] = '\0';
-    ret->s = (char *)out;
-    ret->len = got;
+}
+
+bool json_span_copy(const struct json_span *s, const fz_allocator *mem, struct json_str *ret)
+{
+    char *out = mem->alloc(mem->ctx, s->len + 1);
+
+    if (out == NULL)
+        return false;
+    json_span_unescape(s, out);
+    out[s->len] = '\0';
+    ret->s = out;
+    ret->len = s->len;
     return true;
 }
