@@ -51,6 +51,16 @@ int fz_one(const uint8_t *d, size_t n);
 _Noreturn void fz_fail(enum fz_class class, const char *id, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), cold));
 
+/*
+ * Notes that invariant k of fz_target.invariants does not hold; k counts from 1,
+ * and 1 is the catch-all. The first text of each is kept, until the next input.
+ * fz_report() fails the lowest one noted that is specific, then INV-LEAK, the
+ * catch-all last; it returns when nothing was noted.
+ */
+void fz_note(unsigned k, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+bool fz_noted(void);
+void fz_report(void);
+
 /* Silences FZ_REACH while the harness itself probes the library; calls nest. */
 void fz_reach_mute(void);
 void fz_reach_unmute(void);

@@ -35,6 +35,9 @@ const char *fz_reach_site_id(size_t i);
 size_t fz_reach_site_first(size_t i);
 void fz_reach_count_into(uint64_t *counts);
 
+/* Forgets what was noted of an input. */
+void fz_note_reset(void);
+
 /* Clears what an input may leave in the allocator's books. */
 void fz_alloc_reset(void);
 

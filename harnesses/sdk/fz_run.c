@@ -107,6 +107,7 @@ static uint64_t run_once(const uint8_t *d, size_t n)
 {
     trace = FNV_BASIS;
     fz_alloc_reset();
+    fz_note_reset();
     fz_one(d, n);
     fz_leak_check();
     return trace;

@@ -6,16 +6,12 @@
  * library, says what each call must give. Violations are noted as they are seen
  * and the lowest specific id is reported, the catch-all C1 last.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "chunk_frame.h"
 #include "oracle.h"
 #include "sdk/fz.h"
 
-#define ID_COUNT     14u /* C0 does not exist */
-#define DETAIL_MAX   160u
 #define OVERHEAD_MAX 16u /* bytes a reader may allocate beyond the payload */
 #define STEP_MAX     (FZ_INPUT_MAX / WL_HEADER_LEN + 2)
 
@@ -32,32 +28,6 @@ static const uint8_t *data; /* the input, behind it a guard page */
 static size_t data_len;
 static struct step steps[STEP_MAX]; /* the last one is the error */
 static size_t step_count;
-static uint32_t noted; /* bit k: Ck is violated */
-static char details[ID_COUNT][DETAIL_MAX];
-
-__attribute__((format(printf, 2, 3))) static void note(unsigned id, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (noted & 1u << id)
-        return;
-    noted |= 1u << id;
-    va_start(ap, fmt);
-    vsnprintf(details[id], sizeof(details[id]), fmt, ap);
-    va_end(ap);
-}
-
-static void report(void)
-{
-    if (noted == 0)
-        return;
-    for (unsigned id = 2; id < ID_COUNT; id++) {
-        if (noted & 1u << id)
-            fz_fail(FZ_INVARIANT, ids[id - 1], "%s", details[id]);
-    }
-    fz_leak_check();
-    fz_fail(FZ_INVARIANT, "C1", "%s", details[1]);
-}
 
 static struct source source_whole(void)
 {
@@ -73,16 +43,16 @@ static void reader_open(wl_reader *r, struct source *s)
 static void check_verdict(const struct step *w, wl_err err)
 {
     if ((err == WL_E_STREAM_TYPE) != (w->err == WL_E_STREAM_TYPE))
-        note(2, "type %u at %zu: error %d, expected %d", w->type, w->start, err, w->err);
+        fz_note(2, "type %u at %zu: error %d, expected %d", w->type, w->start, err, w->err);
     if ((err == WL_E_TOO_LARGE) != (w->err == WL_E_TOO_LARGE) ||
         (w->header && w->type <= 4 && w->len > 0x01000000u && err != WL_E_TOO_LARGE))
-        note(3, "length 0x%x at %zu: error %d, expected %d", w->len, w->start, err, w->err);
+        fz_note(3, "length 0x%x at %zu: error %d, expected %d", w->len, w->start, err, w->err);
     if (err == WL_E_CLOSED && w->err != WL_E_CLOSED)
-        note(4, "closed at %zu of %zu, expected %d", w->start, data_len, w->err);
+        fz_note(4, "closed at %zu of %zu, expected %d", w->start, data_len, w->err);
     if (err > WL_E_TOO_LARGE)
-        note(5, "error %d from a source and an allocator that did not fail", err);
+        fz_note(5, "error %d from a source and an allocator that did not fail", err);
     if ((err == WL_OK) != (w->err == WL_OK))
-        note(6, "chunk at %zu: error %d, expected %d", w->start, err, w->err);
+        fz_note(6, "chunk at %zu: error %d, expected %d", w->start, err, w->err);
 }
 
 /* The header alone, judged without a reader. */
@@ -95,8 +65,8 @@ static void check_header(const struct step *w)
         return;
     err = wl_validate_header(w->type, w->len);
     if (err != want)
-        note(want == WL_E_STREAM_TYPE || err == WL_E_STREAM_TYPE ? 2 : 3,
-             "wl_validate_header(%u, 0x%x) = %d, expected %d", w->type, w->len, err, want);
+        fz_note(want == WL_E_STREAM_TYPE || err == WL_E_STREAM_TYPE ? 2 : 3,
+                "wl_validate_header(%u, 0x%x) = %d, expected %d", w->type, w->len, err, want);
 }
 
 /* C10: what one call allocated. */
@@ -105,10 +75,10 @@ static void check_alloc(const struct step *w)
     const struct fz_alloc_stats *st = fz_alloc_stats();
 
     if (!step_admitted(w) && st->calls != 0)
-        note(10, "%llu allocations for a header that is not admitted",
-             (unsigned long long)st->calls);
+        fz_note(10, "%llu allocations for a header that is not admitted",
+                (unsigned long long)st->calls);
     else if (st->max_single > (size_t)w->len + OVERHEAD_MAX)
-        note(10, "an allocation of %zu bytes for a payload of %u", st->max_single, w->len);
+        fz_note(10, "an allocation of %zu bytes for a payload of %u", st->max_single, w->len);
 }
 
 /* C12: a reader that failed stays as it is. */
@@ -125,10 +95,10 @@ static void check_poisoned(unsigned id, wl_reader *r, const struct source *s, wl
     again[1] = wl_read_chunk_after_peek(r, &c);
     again[2] = wl_peek_stream_type(r, &raw);
     if (again[0] != err || again[1] != err || again[2] != err)
-        note(id, "after error %d: %d, %d, %d", err, again[0], again[1], again[2]);
+        fz_note(id, "after error %d: %d, %d, %d", err, again[0], again[1], again[2]);
     if (wl_reader_consumed(r) != consumed || s->pos != pos || wl_take_peek(r, &raw) != 0 ||
         fz_alloc_stats()->calls != 0)
-        note(id, "a failed reader at %llu still works", (unsigned long long)consumed);
+        fz_note(id, "a failed reader at %llu still works", (unsigned long long)consumed);
 }
 
 /* C9: peeking gives the type of the next chunk and takes one byte, however often. */
@@ -142,8 +112,8 @@ static bool check_peeks(wl_reader *r, const struct source *s, const struct step 
 
         if (err != (end ? WL_E_CLOSED : WL_OK) || (!end && raw != data[w->start]) ||
             wl_reader_consumed(r) != consumed || s->pos != consumed) {
-            note(9, "peek %u at %zu: error %d, byte %u, consumed %llu", i + 1, w->start, err, raw,
-                 (unsigned long long)wl_reader_consumed(r));
+            fz_note(9, "peek %u at %zu: error %d, byte %u, consumed %llu", i + 1, w->start, err,
+                    raw, (unsigned long long)wl_reader_consumed(r));
             return false;
         }
     }
@@ -185,14 +155,14 @@ static void pass(char name, enum how how, unsigned cuts)
             check_header(w);
             check_alloc(w);
             if (err == WL_OK && w->err == WL_OK && !same)
-                note(7, "the chunk at %zu is not the bytes behind its header", w->start);
+                fz_note(7, "the chunk at %zu is not the bytes behind its header", w->start);
         }
         if (!same)
-            note(1, "reader %c at %zu: error %d, type %u, length %u; expected %d, %u, %u", name,
-                 w->start, err, c.type, c.len, w->err, w->type, w->len);
+            fz_note(1, "reader %c at %zu: error %d, type %u, length %u; expected %d, %u, %u", name,
+                    w->start, err, c.type, c.len, w->err, w->type, w->len);
         else if (wl_reader_consumed(&r) != w->end || s.pos != w->end)
-            note(7, "reader %c at %zu: consumed %llu, pulled %zu, expected %zu", name, w->start,
-                 (unsigned long long)wl_reader_consumed(&r), s.pos, w->end);
+            fz_note(7, "reader %c at %zu: consumed %llu, pulled %zu, expected %zu", name, w->start,
+                    (unsigned long long)wl_reader_consumed(&r), s.pos, w->end);
         wl_chunk_free(&r, &c);
         if (!same)
             return;
@@ -214,11 +184,11 @@ static void check_take(void)
         return;
     reader_open(&r, &s);
     if (wl_take_peek(&r, &taken) != 0)
-        note(9, "a byte was taken that nobody peeked");
+        fz_note(9, "a byte was taken that nobody peeked");
     if (wl_peek_stream_type(&r, &raw) != WL_OK || wl_take_peek(&r, &taken) != 1 ||
         taken != data[0] || wl_reader_consumed(&r) != 1)
-        note(9, "peek and take: byte %u, consumed %llu", taken,
-             (unsigned long long)wl_reader_consumed(&r));
+        fz_note(9, "peek and take: byte %u, consumed %llu", taken,
+                (unsigned long long)wl_reader_consumed(&r));
     check_poisoned(9, &r, &s, WL_E_USAGE);
 }
 
@@ -238,13 +208,13 @@ static void check_round_trip(void)
         wl_err err = wl_write_chunk(wr, w->type, data + w->start + WL_HEADER_LEN, w->len);
 
         if (err != WL_OK || k.pos != w->end) {
-            note(11, "writing type %u, length %u: error %d, %zu bytes", w->type, w->len, err,
-                 k.pos - w->start);
+            fz_note(11, "writing type %u, length %u: error %d, %zu bytes", w->type, w->len, err,
+                    k.pos - w->start);
             return;
         }
     }
     if (memcmp(out, data, k.pos) != 0)
-        note(8, "%zu bytes written are not the bytes read", k.pos);
+        fz_note(8, "%zu bytes written are not the bytes read", k.pos);
     s = (struct source){.d = out, .n = k.pos, .fail_at = SIZE_MAX};
     reader_open(&r, &s);
     for (const struct step *w = steps; w->err == WL_OK; w++) {
@@ -254,7 +224,7 @@ static void check_round_trip(void)
 
         wl_chunk_free(&r, &c);
         if (!same) {
-            note(8, "type %u, length %u does not come back: error %d", w->type, w->len, err);
+            fz_note(8, "type %u, length %u does not come back: error %d", w->type, w->len, err);
             return;
         }
     }
@@ -279,17 +249,17 @@ static void check_writer_refuses(void)
         wl_writer_init(&w, (wl_sink){sink_write, &k}, server ? WL_SERVER : WL_CLIENT);
         err = wl_write_chunk(&w, type, byte, (size_t)WL_MAX_CHUNK_LEN + 1);
         if (err != want || k.pos != 0)
-            note(11, "type %u by the %s: error %d, expected %d, %zu bytes written", type,
-                 server ? "server" : "client", err, want, k.pos);
+            fz_note(11, "type %u by the %s: error %d, expected %d, %zu bytes written", type,
+                    server ? "server" : "client", err, want, k.pos);
         err = wl_write_chunk(&w, type, byte, 1);
         if (err != (sends ? WL_OK : want) || k.pos != (sends ? sizeof(out) : 0))
-            note(11, "one byte of type %u by the %s: error %d, %zu bytes written", type,
-                 server ? "server" : "client", err, k.pos);
+            fz_note(11, "one byte of type %u by the %s: error %d, %zu bytes written", type,
+                    server ? "server" : "client", err, k.pos);
         if (!sends)
             continue;
         err = wl_write_chunk(&w, type, NULL, 0); /* the sink is full */
         if (err != WL_E_IO || wl_write_chunk(&w, type, byte, 1) != WL_E_IO)
-            note(13, "a full sink: error %d", err);
+            fz_note(13, "a full sink: error %d", err);
     }
 }
 
@@ -311,7 +281,7 @@ static void check_failure(struct source *s, const struct step *last, wl_err want
         err = wl_read_chunk(&r, &c);
         wl_chunk_free(&r, &c);
         if (err != WL_OK) {
-            note(13, "error %d at %zu, before the failure", err, w->start);
+            fz_note(13, "error %d at %zu, before the failure", err, w->start);
             return;
         }
     }
@@ -319,10 +289,10 @@ static void check_failure(struct source *s, const struct step *last, wl_err want
     wl_chunk_free(&r, &c);
     consumed = wl_reader_consumed(&r);
     if (err != want || consumed < least || consumed > most)
-        note(13, "error %d at %llu, expected %d at %zu..%zu", err, (unsigned long long)consumed,
-             want, least, most);
+        fz_note(13, "error %d at %llu, expected %d at %zu..%zu", err, (unsigned long long)consumed,
+                want, least, most);
     if (fz_alloc_stats()->live_bytes != live)
-        note(13, "%zu bytes leaked by error %d", fz_alloc_stats()->live_bytes - live, err);
+        fz_note(13, "%zu bytes leaked by error %d", fz_alloc_stats()->live_bytes - live, err);
     check_poisoned(13, &r, s, want);
 }
 
@@ -358,7 +328,6 @@ int fz_one(const uint8_t *d, size_t n)
 {
     data = fz_guarded_copy(d, n);
     data_len = n;
-    noted = 0;
     step_count = oracle_steps(data, n, steps);
 
     pass('A', HOW_READ, 0);
@@ -369,10 +338,10 @@ int fz_one(const uint8_t *d, size_t n)
     check_take();
     check_round_trip();
     fz_reach_unmute();
-    if (noted == 0)
+    if (!fz_noted())
         check_failures(fz_hash(data, n));
     check_writer_refuses();
-    report();
+    fz_report();
     return 0;
 }
 
