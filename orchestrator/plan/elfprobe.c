@@ -33,6 +33,7 @@ enum mark {
     MARK_TSAN,
     MARK_LSAN,
     MARK_LIBFUZZER,
+    MARK_DRIVER,
     MARK_KIT,
     MARK_COUNT
 };
@@ -48,6 +49,7 @@ static const char *const marks[MARK_COUNT] = {
     [MARK_TSAN] = "__tsan_init",
     [MARK_LSAN] = "__lsan_init",
     [MARK_LIBFUZZER] = "libFuzzer will not generate inputs larger than",
+    [MARK_DRIVER] = "To run the target function on individual input(s) execute",
     [MARK_KIT] = "FZ-FAIL target=",
 };
 
@@ -289,6 +291,7 @@ int elfprobe_read(const char *path, struct elfprobe *ret, struct err *err)
     e.tsan = e.elf && found[MARK_TSAN];
     e.lsan = e.elf && found[MARK_LSAN] && !e.asan;
     e.libfuzzer = e.elf && found[MARK_LIBFUZZER];
+    e.driver = e.instrumented && found[MARK_DRIVER];
     e.kit = e.elf && found[MARK_KIT];
     if (e.instrumented)
         e.protocol = found[MARK_PROTO_NEW]   ? ELFPROBE_PROTO_NEW
@@ -312,15 +315,15 @@ const char *elfprobe_protocol_name(enum elfprobe_protocol protocol)
 
 json_t *elfprobe_to_json(const struct elfprobe *e)
 {
-    return json_pack("{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
-                     "s:s,s:i,s:s,s:s,s:I}",
-                     "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
-                     e->instrumented, "persistent", e->persistent, "deferred", e->deferred,
-                     "shm_testcase", e->shm_testcase, "asan", e->asan, "asan_dynamic",
-                     e->asan_dynamic, "ubsan", e->ubsan, "msan", e->msan, "tsan", e->tsan, "lsan",
-                     e->lsan, "libfuzzer", e->libfuzzer, "cmplog", e->cmplog, "cmplog_certain",
-                     e->cmplog_certain, "autodict", e->autodict, "kit", e->kit, "map_size",
-                     (json_int_t)e->map_size, "protocol", elfprobe_protocol_name(e->protocol),
-                     "machine", e->machine, "build_id", e->build_id, "sha256", e->sha256,
-                     "size_bytes", (json_int_t)e->size_bytes);
+    return json_pack(
+        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
+        "s:s,s:i,s:s,s:s,s:I}",
+        "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
+        e->instrumented, "persistent", e->persistent, "deferred", e->deferred, "shm_testcase",
+        e->shm_testcase, "asan", e->asan, "asan_dynamic", e->asan_dynamic, "ubsan", e->ubsan,
+        "msan", e->msan, "tsan", e->tsan, "lsan", e->lsan, "libfuzzer", e->libfuzzer, "driver",
+        e->driver, "cmplog", e->cmplog, "cmplog_certain", e->cmplog_certain, "autodict",
+        e->autodict, "kit", e->kit, "map_size", (json_int_t)e->map_size, "protocol",
+        elfprobe_protocol_name(e->protocol), "machine", e->machine, "build_id", e->build_id,
+        "sha256", e->sha256, "size_bytes", (json_int_t)e->size_bytes);
 }

@@ -29,6 +29,7 @@ struct elfprobe {
     bool instrumented; /* carries an AFL++ runtime */
     bool persistent, deferred, shm_testcase;
     bool asan, asan_dynamic, ubsan, msan, tsan, lsan, libfuzzer;
+    bool driver; /* main() of libAFLDriver around LLVMFuzzerTestOneInput */
     /*
      * Every runtime carries the cmplog hooks; a cmplog build also calls them. The calls are looked for in x86-64 and
      * AArch64 code; on others, and where code may lie in a library of the target's own, cmplog_certain is false. (A laf-intel

@@ -24,8 +24,7 @@
 #define REACH_TIMEOUT_MS 5000
 #define REACH_MAX        1000
 
-/* Machine of the programs this host runs: that of our own. */
-static int own_machine(void)
+int plan_host_machine(void)
 {
     Elf64_Ehdr eh;
     cleanup_close int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -165,7 +164,7 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
         plan_host_free(h);
         return err_set(err, -EINVAL, "cannot tell which CPUs this process may use");
     }
-    h->machine = own_machine();
+    h->machine = plan_host_machine();
     h->path = xstrdup(getenv("PATH") != NULL ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
     h->home = xstrdup(getenv("HOME") != NULL ? getenv("HOME") : "/");
     h->core_pattern_pipe =

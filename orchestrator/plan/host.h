@@ -13,6 +13,8 @@
 int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_only,
                      struct plan_host **ret, struct err *err);
 void plan_host_free(struct plan_host *host);
+/* e_machine of the programs this host runs: that of our own; 0 unknown. */
+int plan_host_machine(void);
 
 /*
  * From a spec file to a plan: loads it, probes afl-fuzz (answer kept below STATE/cache where that can be written), gathers and builds.

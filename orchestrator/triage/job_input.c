@@ -75,6 +75,7 @@ static bool program_load(const json_t *j, struct input_job *job, const json_t *s
         p->prog.msan = elf.msan;
         p->prog.tsan = elf.tsan;
         p->prog.ubsan = elf.ubsan;
+        p->prog.takes_file = elf.driver || elf.libfuzzer;
     }
     p->slow = p->prog.asan || p->prog.msan || p->prog.tsan;
     if (p->slow)

@@ -25,15 +25,18 @@
 #define CAPTURE_BYTES (4u << 20) /* read before head and tail are cut */
 #define GROUPS_MAX    4          /* hierarchies */
 
-bool replay_uses_stdin(const struct replay_program *prog)
+static bool input_named(const struct replay_program *prog)
 {
-    if (prog->kit)
-        return false;
     for (size_t i = 0; prog->args != NULL && i < prog->args->n; i++) {
         if (strstr(prog->args->v[i], "@@") != NULL)
-            return false;
+            return true;
     }
-    return true;
+    return false;
+}
+
+bool replay_uses_stdin(const struct replay_program *prog)
+{
+    return !prog->kit && !prog->takes_file && !input_named(prog);
 }
 
 /* arg with each @@ replaced, as afl-fuzz does. Source: AFL++ src/afl-common.c detect_file_args. */
@@ -62,6 +65,8 @@ void replay_command(const struct replay_program *prog, const char *input, struct
     } else {
         for (size_t i = 0; prog->args != NULL && i < prog->args->n; i++)
             strv_take(ret_argv, replace_input(prog->args->v[i], input));
+        if (prog->takes_file && !input_named(prog))
+            strv_add(ret_argv, input);
     }
     replay_env_make(prog, ret_env);
 }

@@ -11,7 +11,7 @@
 
 /*
  * Runs one input in a program once, under limits. Kit builds get --one FILE; others the target's args, with @@ replaced by the
- * file, or the file on standard input when there is no @@. The limits are the campaign's own.
+ * file; without @@ the file comes behind them (takes_file) or on standard input. The limits are the campaign's own.
  *
  * The program sees a copy of the input in a fresh folder, which is its cwd, HOME and TMPDIR and is removed afterwards; it inherits
  * nothing of our environment but PATH.
@@ -28,6 +28,8 @@ struct replay_program {
     const char *path;
     const struct strv *args, *env; /* of the target */
     bool kit;
+    bool
+        takes_file; /* main() of libFuzzer or libAFLDriver: runs the files it is given, reads no standard input */
     bool asan, msan, tsan,
         ubsan;  /* which sanitizers are in it: all but UBSan reserve address space */
     bool twice; /* FZ_TWICE=1, for the kit's check that no state survives; doubles the time */

@@ -163,7 +163,23 @@ static void a_libfuzzer_program_is_not_an_afl_harness(void **state)
     if (!build("lf", "clang -fsanitize=fuzzer", fuzzer_source))
         skip();
     e = probe("lf");
+    assert_false(e.driver);
     assert_true(e.libfuzzer && !e.instrumented && !e.ubsan && !e.asan);
+}
+
+static void an_entry_linked_by_afl_is_a_driver(void **state)
+{
+    struct elfprobe e;
+
+    (void)state;
+    if (!build("driver", "afl-clang-fast -fsanitize=fuzzer", fuzzer_source))
+        skip();
+    e = probe("driver");
+    assert_true(e.driver && e.instrumented && e.persistent && !e.libfuzzer);
+    if (build("afl2", "afl-clang-fast", afl_source)) {
+        e = probe("afl2");
+        assert_false(e.driver);
+    }
 }
 
 static void plain_and_static_programs_are_neither(void **state)
@@ -328,6 +344,7 @@ int main(void)
         cmocka_unit_test(an_asan_build_is_told_from_one_with_ubsan),
         cmocka_unit_test(a_shared_asan_runtime_is_seen),
         cmocka_unit_test(a_libfuzzer_program_is_not_an_afl_harness),
+        cmocka_unit_test(an_entry_linked_by_afl_is_a_driver),
         cmocka_unit_test(plain_and_static_programs_are_neither),
         cmocka_unit_test(the_protocol_is_told_by_the_words_of_the_runtime),
         cmocka_unit_test(a_mark_across_a_read_boundary_is_found),

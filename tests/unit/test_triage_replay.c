@@ -304,6 +304,27 @@ static void sanitizer_options_are_merged(void **state)
     strv_clear(&got);
 }
 
+static void a_driver_gets_the_file_behind_its_arguments(void **state)
+{
+    struct strv args = {0}, env = {0}, argv = {0};
+    struct replay_program prog = {.path = "/p", .args = &args, .env = &env, .takes_file = true};
+
+    (void)state;
+    strv_add(&args, "-rss_limit_mb=0");
+    assert_false(replay_uses_stdin(&prog));
+    replay_command(&prog, "/in", &argv, &env);
+    assert_int_equal(argv.n, 3);
+    assert_string_equal(argv.v[2], "/in");
+    strv_clear(&argv);
+    strv_add(&args, "@@");
+    replay_command(&prog, "/in", &argv, &env);
+    assert_int_equal(argv.n, 3);
+    assert_string_equal(argv.v[2], "/in");
+    strv_clear(&argv);
+    strv_clear(&args);
+    strv_clear(&env);
+}
+
 /* A job as fuzzd would make it, for this binary. */
 static json_t *job_for(const char *word, const char *kind, const char *flag)
 {
@@ -459,6 +480,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_output_keeps_head_and_tail),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(sanitizer_options_are_merged),
+        cmocka_unit_test(a_driver_gets_the_file_behind_its_arguments),
         cmocka_unit_test(an_artifact_is_replayed_and_named),
         cmocka_unit_test(a_bad_job_is_an_answer),
         cmocka_unit_test(a_bad_answer_is_refused),
