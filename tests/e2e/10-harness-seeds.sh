@@ -42,7 +42,13 @@ for gen in "$HARNESSES"/*/gen_seeds; do
     assert_eq "$t: reach.required is what the target declares" "$required" "$("$dir/replay" --required)"
 done
 
-assert_eq "chunk_frame has 132 seeds" 132 "$(find seeds/chunk_frame -type f | wc -l)"
-assert_eq "chunk_frame has 3 minimal seeds" 3 "$(find seeds/chunk_frame-min -type f | wc -l)"
+# What is pinned: seeds, and minimal ones.
+while read -r t seeds minimal; do
+    assert_eq "$t has $seeds seeds" "$seeds" "$(find "seeds/$t" -type f | wc -l)"
+    assert_eq "$t has $minimal minimal seeds" "$minimal" "$(find "seeds/$t-min" -type f | wc -l)"
+done <<EOF
+chunk_frame 132 3
+control_json 80 4
+EOF
 reach=$("$HARNESSES/chunk_frame/replay" --reach seeds/chunk_frame-min 2>/dev/null)
 assert_eq "a place that no input reaches counts 0" 0 "$(reach_value "$reach" e_large)"

@@ -218,16 +218,31 @@ static void reach_error(const struct parse *p, const struct ctl_message *m)
     }
 }
 
-static void reach_ok(const struct ctl_message *m)
+static bool name_known(const struct json_str *name)
 {
+    const char *s = name->s;
     int signo;
 
+#ifdef PLANT_BUG_CTL_NAME_OVERFLOW
+    static char copy[16];
+
+    s = memcpy(copy, s, name->len + 1);
+#endif
+#ifdef PLANT_BUG_CTL_NEEDLE
+    if (name->len == 5 && memcmp(s, "XYZZY", 5) == 0)
+        abort();
+#endif
+    return ctl_signal_from_name(s, name->len, &signo);
+}
+
+static void reach_ok(const struct ctl_message *m)
+{
     switch (m->kind) {
     case CTL_RESIZE:
         FZ_REACH(ok_resize);
         break;
     case CTL_SIGNAL:
-        if (ctl_signal_from_name(m->name.s, m->name.len, &signo))
+        if (name_known(&m->name))
             FZ_REACH(ok_signal_known);
         else
             FZ_REACH(ok_signal_unknown);
@@ -245,22 +260,6 @@ static void reach_ok(const struct ctl_message *m)
         break;
     }
 }
-
-#if defined(PLANT_BUG_CTL_NAME_OVERFLOW)
-static void name_keep(const struct ctl_message *m)
-{
-    static char last[16];
-
-    if (m->kind == CTL_SIGNAL)
-        memcpy(last, m->name.s, m->name.len + 1);
-}
-#elif defined(PLANT_BUG_CTL_NEEDLE)
-static void name_keep(const struct ctl_message *m)
-{
-    if (m->kind == CTL_SIGNAL && m->name.len == 5 && memcmp(m->name.s, "XYZZY", 5) == 0)
-        abort();
-}
-#endif
 
 enum json_err ctl_from_slice(const uint8_t *d, size_t n, const fz_allocator *mem,
                              struct ctl_message *ret, size_t *err_at)
@@ -280,9 +279,6 @@ enum json_err ctl_from_slice(const uint8_t *d, size_t n, const fz_allocator *mem
         return p.r.err;
     }
     reach_ok(&m);
-#if defined(PLANT_BUG_CTL_NAME_OVERFLOW) || defined(PLANT_BUG_CTL_NEEDLE)
-    name_keep(&m);
-#endif
     *ret = m;
     return JSON_OK;
 }
