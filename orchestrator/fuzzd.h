@@ -12,6 +12,7 @@
 #include "farm/farm.h"
 #include "oracle/verdict.h"
 #include "report/finish.h"
+#include "report/gate.h"
 #include "store/db.h"
 #include "sys/cgroup.h"
 #include "triage/queue.h"
@@ -46,6 +47,7 @@ struct run {
     struct campaign *campaign;
     struct finish *finish;
     TAILQ_HEAD(inputs, input) inputs; /* jobs handed to the queue */
+    struct gate **gates;              /* of the plan's targets that are being judged, else NULL */
     uint64_t start_ticket;            /* 0: answered */
     bool over;                        /* the verdict is drawn */
     bool stuck;                       /* something of it cannot be stored, and that is logged */
@@ -71,6 +73,8 @@ struct run *run_new(struct daemon *d, struct campaign *c);
 void run_free(struct run *run);
 /* Pushes what was found before and has no result yet (a run that was taken over). */
 void run_push_untriaged(struct run *run);
+/* Has targets judged that others wait for; also called for a run that was taken over. */
+void run_judge_waited(struct run *run);
 /* Ends runs whose verdict is drawn; asked for by daemon_reap. */
 void daemon_reap(struct daemon *d);
 /* Tells those who wait for a stop when files or a verdict cannot be stored; a daemon that is to end leaves that to the next. */

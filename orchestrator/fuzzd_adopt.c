@@ -110,6 +110,12 @@ static void give_up(struct daemon *d, struct run_row *row, const char *why)
         log_error("%s", err.msg);
 }
 
+static void run_take_over(struct run *run)
+{
+    run_push_untriaged(run);
+    run_judge_waited(run);
+}
+
 void daemon_adopt(struct daemon *d)
 {
     struct run_row *rows = NULL;
@@ -127,7 +133,7 @@ void daemon_adopt(struct daemon *d)
         if (campaign_adopt(d->farm, &rows[i], &c, &why) < 0)
             give_up(d, &rows[i], why.msg);
         else
-            run_push_untriaged(run_new(d, c));
+            run_take_over(run_new(d, c));
         run_row_clear(&rows[i]);
     }
     free(rows);

@@ -310,6 +310,7 @@ static void resume_ended(struct daemon *d, uint64_t ticket, const char *name)
     run = run_new(d, c);
     run->start_ticket = ticket;
     run_push_untriaged(run);
+    run_judge_waited(run);
 }
 
 static void serve_resume(struct daemon *d, uint64_t ticket, const json_t *request)

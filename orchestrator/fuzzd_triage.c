@@ -55,6 +55,51 @@ static bool is_queued(const struct run *run, const char *target, const char *sha
     return false;
 }
 
+static void fill_facts(const struct campaign *c, size_t i, struct finish_facts *ret)
+{
+    campaign_target_facts(c, i, &ret->started, &ret->start_failure, &ret->instances_given_up,
+                          &ret->saturated);
+    ret->skipped = campaign_skipped(c, i);
+}
+
+static bool in_triage(const struct run *run, const struct plan_target *t)
+{
+    const struct input *in;
+
+    TAILQ_FOREACH (in, &run->inputs, link)
+        if (in->target == t)
+            return true;
+    return false;
+}
+
+static void on_judged(void *ctx, size_t i, enum verdict verdict, const char *words)
+{
+    struct run *run = ctx;
+
+    gate_free(run->gates[i]);
+    run->gates[i] = NULL;
+    campaign_judged(run->campaign, i, verdict == VERDICT_CLEAN, words);
+}
+
+void run_judge_waited(struct run *run)
+{
+    struct daemon *d = run->d;
+    const struct plan *plan = campaign_plan(run->campaign);
+
+    for (size_t i = 0; i < plan->n_targets; i++) {
+        struct finish_facts facts = {0};
+        struct err err = {0};
+
+        if (run->gates[i] != NULL || !campaign_wants_judging(run->campaign, i) ||
+            in_triage(run, &plan->targets[i]))
+            continue;
+        fill_facts(run->campaign, i, &facts);
+        if (gate_start(d->loop, d->db, d->queue, plan, i, &facts, on_judged, run, &run->gates[i],
+                       &err) < 0)
+            campaign_judged(run->campaign, i, false, err.msg);
+    }
+}
+
 static void on_result(void *ctx, const json_t *answer)
 {
     struct input *in = ctx;
@@ -82,6 +127,7 @@ static void on_result(void *ctx, const json_t *answer)
     input_free(in);
     if (finding)
         campaign_finding(run->campaign);
+    run_judge_waited(run);
     if (run->finish != NULL)
         finish_poke(run->finish);
 }
@@ -168,10 +214,12 @@ static void on_space(void *ctx, struct campaign *c)
 static void on_target_ended(void *ctx, struct campaign *c, const struct plan_target *t)
 {
     struct daemon *d = ctx;
+    struct run *run = run_of(d, c);
 
-    (void)c;
     (void)t;
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+    if (run != NULL)
+        run_judge_waited(run);
 }
 
 /* In a turn of its own: the finish that told it is on the stack here. */
@@ -198,8 +246,7 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
     queue_release(d->queue, run);
     facts = xcalloc(plan->n_targets, sizeof(*facts));
     for (size_t i = 0; i < plan->n_targets; i++)
-        campaign_target_facts(c, i, &facts[i].started, &facts[i].start_failure,
-                              &facts[i].instances_given_up, &facts[i].saturated);
+        fill_facts(c, i, &facts[i]);
     r = finish_start(d->loop, d->db, d->state_dir, d->queue, run, plan, facts,
                      campaign_interrupted(c) != NULL, campaign_interrupted(c),
                      d->terminating ? TRIAGE_WAIT_END_MS : TRIAGE_WAIT_MS, on_verdict, run,
@@ -225,6 +272,7 @@ struct run *run_new(struct daemon *d, struct campaign *c)
 
     run->d = d;
     run->campaign = c;
+    run->gates = xcalloc(campaign_plan(c)->n_targets, sizeof(*run->gates));
     TAILQ_INIT(&run->inputs);
     TAILQ_INSERT_TAIL(&d->runs, run, link);
     return run;
@@ -236,6 +284,9 @@ void run_free(struct run *run)
         return;
     TAILQ_REMOVE(&run->d->runs, run, link);
     finish_free(run->finish);
+    for (size_t i = 0; i < campaign_plan(run->campaign)->n_targets; i++)
+        gate_free(run->gates[i]);
+    free(run->gates);
     queue_drop(run->d->queue, run);
     while (!TAILQ_EMPTY(&run->inputs))
         input_free(TAILQ_FIRST(&run->inputs));

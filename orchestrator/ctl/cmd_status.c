@@ -41,7 +41,7 @@ static void instance_print(const json_t *in, FILE *out)
 
 static void target_print(const json_t *t, bool instances, bool frozen, FILE *out)
 {
-    char execs[32], rate[32], name[64];
+    char execs[32], rate[32], name[64], words[400];
     const char *state = text(t, "end_reason")[0] != '\0' ? text(t, "end_reason") : text(t, "state");
 
     if (frozen && strcmp(state, "running") == 0)
@@ -52,6 +52,11 @@ static void target_print(const json_t *t, bool instances, bool frozen, FILE *out
             format_count(rate, sizeof rate, json_number_value(json_object_get(t, "execs_per_sec"))),
             number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
             number(t, "timeouts"), number(t, "buckets"));
+    if (text(t, "waits_for")[0] != '\0')
+        fprintf(out, "    waits until %s has ended clean\n",
+                text_printable(name, sizeof name, text(t, "waits_for")));
+    if (text(t, "skipped")[0] != '\0')
+        fprintf(out, "    skipped: %s\n", text_printable(words, sizeof words, text(t, "skipped")));
     if (number(t, "oom_kills") > 0)
         fprintf(out, "    %lld kills for want of memory, not all of which leave an input\n",
                 number(t, "oom_kills"));

@@ -50,7 +50,7 @@ static void on_target_ended(struct target *t)
 
 static const struct target_ops target_callbacks = {.up = on_target_up, .ended = on_target_ended};
 
-/* In file order: one that must wait for cores holds back those after it. */
+/* In file order: one that must wait for cores holds back those after it, one that waits for a target does not. */
 static void start_targets(struct campaign *c)
 {
     int used = 0;
@@ -61,7 +61,7 @@ static void start_targets(struct campaign *c)
         struct target *t = c->targets[i];
         int n = (int)t->spec->n_instances;
 
-        if (t->state != TARGET_PLANNED)
+        if (t->state != TARGET_PLANNED || campaign_waits_for(c, t) != NULL)
             continue;
         if (used > 0 && used + n > c->plan->cores)
             return;
@@ -85,7 +85,10 @@ static bool first_settled(const struct campaign *c)
             return true;
     }
     /* Every core is taken by somebody else: there is nothing to wait for within a start. */
-    return c->targets[0]->state == TARGET_PLANNED;
+    for (size_t i = 0; i < c->plan->n_targets; i++)
+        if (target_active(c->targets[i]))
+            return false;
+    return true;
 }
 
 static int on_pump(sd_event_source *s, void *userdata)
@@ -95,6 +98,8 @@ static int on_pump(sd_event_source *s, void *userdata)
     (void)s;
     if (c->told_ended) /* the rows are the verdict's now */
         return 0;
+    if (!c->interrupted)
+        campaign_skip_targets(c);
     if (!c->interrupted && c->freeze.causes == 0)
         start_targets(c);
     if (c->saved_ms == 0)

@@ -88,6 +88,15 @@ const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms);
 /* What only the farm knows of target i of the plan, for the verdict. Text borrowed. */
 void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
                            const char **ret_start_failure, int *ret_given_up, bool *ret_saturated);
+/*
+ * Target i has ended, was not judged yet, and another one that is still to come waits for it: campaign_judged is due. Nothing of that is
+ * kept: whoever takes the run over judges anew.
+ */
+bool campaign_wants_judging(const struct campaign *c, size_t i);
+/* Its verdict: those that wait for it start, or are skipped with these words. No-op where campaign_wants_judging is false. */
+void campaign_judged(struct campaign *c, size_t i, bool clean, const char *words);
+/* Why target i was skipped, or NULL. Borrowed. */
+const char *campaign_skipped(const struct campaign *c, size_t i);
 /* What isolation does not hold for it, a line each: the host's mechanism, and targets that cannot use all of it. Caller frees. */
 char *campaign_isolation_why(const struct campaign *c);
 /* Its object of "status --json"; new reference. */
@@ -110,6 +119,10 @@ int64_t campaign_drop(struct campaign *c);
 void campaign_ask_pump(struct campaign *c);
 void campaign_count_artifact(struct campaign *c, struct instance *in,
                              const struct artifact_seen *seen);
+/* campaign_after.c: whom target i waits for still, NULL: nobody. Borrowed. */
+const struct target *campaign_waits_for(const struct campaign *c, const struct target *t);
+/* Ends those that wait for one that did not end clean. */
+void campaign_skip_targets(struct campaign *c);
 /* campaign_store.c: the run's folder and rows. */
 int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err *err);
 int campaign_take_locks(struct campaign *c, struct err *err);

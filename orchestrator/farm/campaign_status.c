@@ -76,6 +76,11 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
     json_object_set_new(j, "state", json_string(target_state_name(t)));
     if (t->end_reason != NULL && !target_active(t))
         json_object_set_new(j, "end_reason", json_string(t->end_reason));
+    if (t->skipped[0] != '\0')
+        json_object_set_new(j, "skipped", json_string(t->skipped));
+    if (t->state == TARGET_PLANNED && campaign_waits_for(t->owner, t) != NULL)
+        json_object_set_new(j, "waits_for",
+                            json_string(campaign_waits_for(t->owner, t)->spec->name));
     json_object_set_new(j, "fuzz_s", json_integer(budget_fuzz_ms(&t->budget, now_ms) / 1000));
     json_object_set_new(j, "execs_done", json_integer(target_execs(t)));
     json_object_set_new(j, "execs_per_sec", json_real(target_execs_per_sec(t)));

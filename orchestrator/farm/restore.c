@@ -45,8 +45,8 @@ static void restore_instance(struct instance *in, const json_t *j)
 /* What had ended stays as it ended; text of a row becomes one of the fixed words again. */
 static const char *known_reason(const char *s)
 {
-    static const char *const words[] = {"budget",  "execs",   "plateau",
-                                        "finding", "stopped", "failed"};
+    static const char *const words[] = {"budget",  "execs",   "plateau", "finding",
+                                        "stopped", "skipped", "failed"};
 
     for (size_t i = 0; s != NULL && i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], s) == 0)
@@ -72,6 +72,9 @@ static void restore_target(struct target *t, const struct target_row *row)
     t->last_edge_at_ms = row->last_find_ms;
     t->saved_at_ms = number(extra, "at_ms");
     t->ever_up = t->up = json_is_true(json_object_get(extra, "up"));
+    if (json_is_string(json_object_get(extra, "skipped")))
+        (void)strlcpy(t->skipped, json_string_value(json_object_get(extra, "skipped")),
+                      sizeof(t->skipped));
     t->saved_held = json_is_true(json_object_get(extra, "frozen"));
     t->half_quiet_at_end = json_is_true(json_object_get(extra, "half_quiet"));
     for (size_t k = 0; k < t->spec->n_instances; k++)

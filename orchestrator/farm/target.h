@@ -22,6 +22,9 @@ enum target_state {
     TARGET_FAILED
 };
 
+/* What was said of a target that others wait for. */
+enum target_gate { TARGET_UNJUDGED, TARGET_CLEAN, TARGET_NOT_CLEAN };
+
 struct target;
 struct target_ops {
     void (*up)(struct target *t);    /* its first instance fuzzes */
@@ -38,6 +41,9 @@ struct target {
 
     enum target_state state;
     const char *end_reason; /* static text, NULL while it runs */
+    enum target_gate gate;
+    char gate_why[256]; /* of NOT_CLEAN: the word, and the first reason */
+    char skipped[320];  /* why it was never started, "" none */
     struct instance **instances;
     struct budget budget;
     bool ever_up, up; /* some instance fuzzed: ever in this run, and since this daemon has it */

@@ -78,6 +78,8 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
     (void)json_object_set_new(extra, "frozen", json_boolean(t->held));
+    if (t->skipped[0] != '\0')
+        (void)json_object_set_new(extra, "skipped", json_string(t->skipped));
     (void)json_object_set_new(extra, "up", json_boolean(t->ever_up));
     (void)json_object_set_new(extra, "half_quiet", json_boolean(t->half_quiet_at_end));
     (void)json_object_set_new(extra, "last_edge_ms", json_integer(t->budget.last_edge_ms));

@@ -93,6 +93,11 @@ static void judge_course(const struct verdict_facts *f, const struct verdict_tar
 {
     bool stopped = is(t->end_reason, "stopped") || (f->interrupted && t->end_reason == NULL);
 
+    if (!t->started && is(t->end_reason, "skipped")) {
+        strv_addf(&s->why[RANK_DEGRADED], "%s: was skipped: %s", t->name,
+                  t->skipped != NULL ? t->skipped : "a target that it waits for did not end clean");
+        return;
+    }
     if (!t->started) {
         if (t->start_failure != NULL)
             strv_addf(&s->why[RANK_FAILED_START], "%s: did not start: %s", t->name,

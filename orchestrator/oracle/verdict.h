@@ -17,7 +17,8 @@
  *   interrupted      stopped by a user, or the host went: what is missing says nothing about the code
  *   vacuous          it ran and proves nothing: no executions, no edges above those of a rejected input, required
  *                    reach ids not seen, or either of the two not measurable
- *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds changed
+ *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds changed, or a
+ *                    target was skipped because one that it waits for did not end clean
  *   clean            none of these
  */
 enum verdict {
@@ -35,6 +36,7 @@ struct verdict_target {
     const char *end_reason;                       /* as in target_row; NULL: still running */
     bool started;                                 /* an instance fuzzed at least once */
     const char *start_failure;                    /* words of the failure, or NULL */
+    const char *skipped;                          /* why it was never started on purpose, or NULL */
     int64_t execs_done, edges_found, edges_floor; /* floor -1: not measured */
     int64_t findings;       /* distinct inputs that reproduce, or crash/oom inputs that do not */
     int64_t findings_flaky; /* of those, reproduced in part */

@@ -15,6 +15,7 @@
 #include "plan/admit.h"
 #include "plan/argv.h"
 #include "plan/variant.h"
+#include "spec/waves.h"
 
 /* afl-fuzz calibrates up to its own 1 s; a hang must be well above. Source: AFL++ include/config.h EXEC_TIMEOUT. */
 #define AUTO_TIMEOUT_MAX_MS 1000
@@ -74,6 +75,7 @@ static void target_clear(struct plan_target *t)
     free(t->seeds);
     free(t->dictionary);
     free(t->seeds_sha256);
+    strv_clear(&t->after);
     strv_clear(&t->args);
     strv_clear(&t->env);
     program_clear(&t->harness);
@@ -115,6 +117,18 @@ const struct plan_target *plan_target_find(const struct plan *plan, const char *
         if (strcmp(plan->targets[i].name, name) == 0)
             return &plan->targets[i];
     return NULL;
+}
+
+int plan_waves(const struct plan *plan, int *ret_wave)
+{
+    struct wave_node *nodes = xcalloc(plan->n_targets + 1, sizeof(*nodes));
+    int r;
+
+    for (size_t i = 0; i < plan->n_targets; i++)
+        nodes[i] = (struct wave_node){plan->targets[i].name, &plan->targets[i].after};
+    r = waves_of(nodes, plan->n_targets, ret_wave);
+    free(nodes);
+    return r;
 }
 
 static void program_fill(struct plan_program *p, const struct plan_host *host, const char *path)
@@ -225,6 +239,7 @@ static void target_fill(const struct plan *plan, struct plan_target *t,
     } else {
         t->seeds_sha256 = xstrdup("");
     }
+    strv_copy(&t->after, &st->after);
     strv_copy(&t->args, &st->args);
     strv_copy(&t->env, &st->env);
     program_fill(&t->harness, host, st->harness);
@@ -244,13 +259,30 @@ static void target_fill(const struct plan *plan, struct plan_target *t,
     }
 }
 
-/* How many instances a target gets. */
-static int64_t instances_of(const struct spec *spec, const struct spec_target *st, int cores)
+/* How many targets share the cores with target i: those of its wave, itself among them. */
+static int64_t wave_size(const struct spec *spec, size_t i)
 {
-    int64_t n = st->instances;
+    struct wave_node *nodes = xcalloc(spec->n_targets, sizeof(*nodes));
+    int *waves = xcalloc(spec->n_targets, sizeof(*waves));
+    int64_t n = 0;
+
+    for (size_t k = 0; k < spec->n_targets; k++)
+        nodes[k] = (struct wave_node){spec->targets[k].name, &spec->targets[k].after};
+    (void)waves_of(nodes, spec->n_targets, waves);
+    for (size_t k = 0; k < spec->n_targets; k++)
+        n += waves[k] == waves[i];
+    free(nodes);
+    free(waves);
+    return n;
+}
+
+/* How many instances a target gets. */
+static int64_t instances_of(const struct spec *spec, size_t i, int cores)
+{
+    int64_t n = spec->targets[i].instances;
 
     if (n == 0)
-        n = cores / (int64_t)spec->n_targets;
+        n = cores / wave_size(spec, i);
     return n > 0 ? n : 1;
 }
 
@@ -273,10 +305,11 @@ static int cores_of(const struct spec *spec, const struct plan_host *host,
     return cores;
 }
 
-static void admit_instances(const struct spec *spec, const struct spec_target *st, int cores,
+static void admit_instances(const struct spec *spec, size_t i, int cores,
                             struct spec_faults *faults)
 {
-    int64_t n = instances_of(spec, st, cores);
+    const struct spec_target *st = &spec->targets[i];
+    int64_t n = instances_of(spec, i, cores);
     int line = spec_line(spec, st->name, "instances");
     char section[64];
 
@@ -368,7 +401,7 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
                         "the name is not 1 to %d of [A-Za-z0-9_-]", PLAN_NAME_MAX);
     cores = cores_of(spec, host, faults);
     for (size_t i = 0; i < spec->n_targets; i++) {
-        admit_instances(spec, &spec->targets[i], cores, faults);
+        admit_instances(spec, i, cores, faults);
         admit_seeds(spec, i, host, faults);
         admit_target(spec, &spec->targets[i], afl, host, faults);
     }
@@ -380,7 +413,7 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
     p->n_targets = spec->n_targets;
     for (size_t i = 0; i < spec->n_targets; i++) {
         const struct spec_target *st = &spec->targets[i];
-        int64_t n = instances_of(spec, st, cores);
+        int64_t n = instances_of(spec, i, cores);
 
         target_fill(p, &p->targets[i], st, host, i);
         instances_fill(p, &p->targets[i], st, afl, host,

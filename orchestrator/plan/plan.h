@@ -89,6 +89,7 @@ struct plan_target {
     char *seeds, *dictionary;
     char *seeds_sha256; /* tree hash at planning */
     long n_seeds;
+    struct strv after;     /* names of targets that must end clean before this one starts */
     struct strv args, env; /* of the target, as in the spec */
     struct plan_program harness, cmplog, sanitizer, replay, laf;
     struct strv reach_required; /* ids, from the kit's replay; empty: not judged by it */
@@ -137,6 +138,8 @@ const char *plan_role_name(enum plan_role role);
 int plan_role_from_name(const char *name); /* -EINVAL when there is none */
 /* SHA-256 of the canonical JSON of j without its member "hash". */
 void plan_hash_json(const json_t *j, char ret_hex[65]);
+/* The wave of each target, as spec/waves.h has it, into ret_wave[0..n_targets-1]. 0 or -ELOOP. */
+int plan_waves(const struct plan *plan, int *ret_wave);
 /* First match or NULL. */
 const struct plan_target *plan_target_find(const struct plan *plan, const char *name);
 

@@ -44,16 +44,27 @@ const struct plan_member plan_members_of_instance[] = {
     M(plan_instance, left_out, K_LIST),   {0},
 };
 const struct plan_member plan_members_of_target[] = {
-    M(plan_target, name, K_NAME),           M(plan_target, sync_dir, K_BELOW),
-    M(plan_target, seeds, K_PATH),          M(plan_target, dictionary, K_PATH_N),
-    M(plan_target, seeds_sha256, K_TEXT),   M(plan_target, n_seeds, K_LONG),
-    M(plan_target, args, K_LIST),           M(plan_target, env, K_LIST),
-    M(plan_target, harness, K_PROGRAM),     M(plan_target, cmplog, K_PROGRAM),
-    M(plan_target, sanitizer, K_PROGRAM),   M(plan_target, replay, K_PROGRAM),
-    M(plan_target, laf, K_PROGRAM),         M(plan_target, reach_required, K_LIST),
-    M(plan_target, max_len, K_I64),         M(plan_target, timeout_ms, K_I64),
-    M(plan_target, hang_timeout_ms, K_I64), M(plan_target, init_timeout_ms, K_I64),
-    M(plan_target, limits, K_LIMITS),       {0},
+    M(plan_target, name, K_NAME),
+    M(plan_target, sync_dir, K_BELOW),
+    M(plan_target, seeds, K_PATH),
+    M(plan_target, dictionary, K_PATH_N),
+    M(plan_target, seeds_sha256, K_TEXT),
+    M(plan_target, n_seeds, K_LONG),
+    M(plan_target, after, K_LIST_O),
+    M(plan_target, args, K_LIST),
+    M(plan_target, env, K_LIST),
+    M(plan_target, harness, K_PROGRAM),
+    M(plan_target, cmplog, K_PROGRAM),
+    M(plan_target, sanitizer, K_PROGRAM),
+    M(plan_target, replay, K_PROGRAM),
+    M(plan_target, laf, K_PROGRAM),
+    M(plan_target, reach_required, K_LIST),
+    M(plan_target, max_len, K_I64),
+    M(plan_target, timeout_ms, K_I64),
+    M(plan_target, hang_timeout_ms, K_I64),
+    M(plan_target, init_timeout_ms, K_I64),
+    M(plan_target, limits, K_LIMITS),
+    {0},
 };
 const struct plan_member plan_members_of_plan[] = {
     M(plan, run_dir, K_PATH), /* first: K_BELOW is judged by it */
@@ -117,6 +128,7 @@ static json_t *member_out(const struct plan_member *m, const void *at)
     case K_U64:
         return json_integer((json_int_t) * (const uint64_t *)at);
     case K_LIST:
+    case K_LIST_O:
         a = json_array();
         for (size_t i = 0; i < ((const struct strv *)at)->n; i++)
             (void)json_array_append_new(a, text_out(((const struct strv *)at)->v[i]));
@@ -139,8 +151,12 @@ static json_t *members_out(const struct plan_member *m, const void *base)
 {
     json_t *j = json_object();
 
-    for (; m->name != NULL; m++)
-        (void)json_object_set_new(j, m->name, member_out(m, (const char *)base + m->offset));
+    for (; m->name != NULL; m++) {
+        const void *at = (const char *)base + m->offset;
+
+        if (m->kind != K_LIST_O || ((const struct strv *)at)->n > 0)
+            (void)json_object_set_new(j, m->name, member_out(m, at));
+    }
     return j;
 }
 

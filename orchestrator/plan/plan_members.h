@@ -20,7 +20,8 @@ enum plan_kind {
     K_I64, /* int64_t, 0 to NUMBER_MAX */
     K_U64, /* uint64_t, the same */
     K_LONG,
-    K_LIST, /* struct strv */
+    K_LIST,   /* struct strv */
+    K_LIST_O, /* the same, left out when it is empty */
     K_LIMITS,
     K_PROGRAM,
     K_ROLE,

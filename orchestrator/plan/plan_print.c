@@ -116,6 +116,24 @@ static const char *idle_tag(const struct plan_target *t, enum plan_role role)
                             : "  [no instance runs it, give more cores]";
 }
 
+/* Where some target waits for others: who fuzzes beside whom. */
+static void print_waves(const struct plan *plan, FILE *out)
+{
+    int waves[PLAN_MAX_TARGETS], last = 0;
+
+    if (plan_waves(plan, waves) < 0)
+        return;
+    for (size_t i = 0; i < plan->n_targets; i++)
+        last = waves[i] > last ? waves[i] : last;
+    for (int w = 0; last > 0 && w <= last; w++) {
+        (void)fprintf(out, "wave %d:", w + 1);
+        for (size_t i = 0; i < plan->n_targets; i++)
+            if (waves[i] == w)
+                (void)fprintf(out, " %s", plan->targets[i].name);
+        (void)fputc('\n', out);
+    }
+}
+
 void plan_print(const struct plan *plan, FILE *out)
 {
     char buf[4096];
@@ -133,10 +151,16 @@ void plan_print(const struct plan *plan, FILE *out)
     (void)fprintf(out, "folder %s\n", text_printable(buf, sizeof(buf), plan->run_dir));
     if (plan->git_commit != NULL)
         (void)fprintf(out, "commit %s%s\n", plan->git_commit, plan->git_dirty ? " (dirty)" : "");
+    print_waves(plan, out);
     for (size_t i = 0; i < plan->n_targets; i++) {
         const struct plan_target *t = &plan->targets[i];
 
         (void)fprintf(out, "\ntarget %s\n", t->name);
+        for (size_t k = 0; k < t->after.n; k++)
+            (void)fprintf(out, "%s %s%s", k == 0 ? "  after     " : "", t->after.v[k],
+                          k + 1 == t->after.n ? t->after.n == 1 ? ", once it ended clean\n"
+                                                                : ", once all ended clean\n"
+                                              : "");
         print_program("harness", &t->harness, "", out);
         print_program("sanitizer", &t->sanitizer, idle_tag(t, PLAN_SAN), out);
         print_program("cmplog", &t->cmplog, idle_tag(t, PLAN_CMPLOG), out);

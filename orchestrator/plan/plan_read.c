@@ -130,6 +130,11 @@ static int member_in(const struct reader *r, const struct plan_member *m, const 
             return bad(r, m->name, "is not a number in range");
         *(uint64_t *)at = (uint64_t)n;
         return 0;
+    case K_LIST_O:
+        /* It would be left out when the plan is kept. */
+        if (json_array_size(j) == 0)
+            return bad(r, m->name, "is not a list, or an empty one");
+        return list_in(r, m->name, j, at);
     case K_LIST:
         return list_in(r, m->name, j, at);
     case K_LIMITS:
@@ -183,6 +188,8 @@ static int members_in(const struct reader *r, const struct plan_member *m, const
         int rc;
 
         v = json_object_get(j, m->name);
+        if (v == NULL && m->kind == K_LIST_O)
+            continue;
         if (v == NULL)
             return bad(r, m->name, "is missing");
         rc = member_in(r, m, v, (char *)base + m->offset);
@@ -258,6 +265,18 @@ static int target_in(const struct reader *r, const json_t *j, const struct plan 
     return 0;
 }
 
+/* One that waits for what never comes would keep the run open for ever. */
+static int after_ok(const struct reader *r, const struct plan *p)
+{
+    int waves[PLAN_MAX_TARGETS];
+
+    for (size_t i = 0; i < p->n_targets; i++)
+        for (size_t k = 0; k < p->targets[i].after.n; k++)
+            if (plan_target_find(p, p->targets[i].after.v[k]) == NULL)
+                return bad(r, "after", "names no target of the plan");
+    return plan_waves(p, waves) < 0 ? bad(r, "after", "goes round in a circle") : 0;
+}
+
 static int plan_in(const struct reader *r0, const json_t *j, struct plan *p)
 {
     const json_t *list = json_object_get(j, "targets"), *hash = json_object_get(j, "hash");
@@ -286,6 +305,9 @@ static int plan_in(const struct reader *r0, const json_t *j, struct plan *p)
         if (plan_target_find(p, p->targets[i].name) != &p->targets[i])
             return bad(&r, p->targets[i].name, "stands there twice");
     }
+    rc = after_ok(&r, p);
+    if (rc < 0)
+        return rc;
     plan_hash_json(j, hex);
     if (json_string_value(hash) == NULL || strcmp(json_string_value(hash), hex) != 0)
         return err_set(r.err, -EBADMSG, "plan: the hash does not match; it was changed or cut");

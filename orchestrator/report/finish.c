@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "report/fields.h"
 #include "report/judge.h"
+#include "report/measure.h"
 #include "report/model.h"
 #include "store/results.h"
 #include "triage/job.h"
@@ -26,12 +26,12 @@
 #define RETRY_MS 5000
 
 enum step { STEP_TRIAGE, STEP_MEASURE, STEP_BUNDLE, STEP_FILES };
-enum what { ASK_REACH, ASK_FLOOR, ASK_SEEDS, ASK_BUNDLE };
+#define ASK_BUNDLE MEASURE_COUNT /* beside the measurements */
 
 /* A job that was pushed; kept until the end, as its answer may come at any time. */
 struct ask {
     struct finish *f;
-    enum what what;
+    int what; /* enum measure, or ASK_BUNDLE */
     struct judge_target *target;
     char *bucket;
     bool answered;
@@ -75,67 +75,16 @@ static void arm(struct finish *f, int64_t ms)
 
 /* ---- Jobs ---- */
 
-static char *error_of(const json_t *answer)
-{
-    const char *text = fields_text(answer, "error");
-
-    return xstrdup(text[0] != '\0' ? text : "fuzz-triage gave no answer of use");
-}
-
-static void take_reach(struct judge_target *t, const json_t *answer, bool ok)
-{
-    json_t *reach = json_object_get(answer, "reach");
-
-    if (ok && json_is_object(reach))
-        t->reach = json_deep_copy(reach);
-    if (t->reach != NULL)
-        t->corpus_failed = fields_int(answer, "failed");
-    else
-        t->reach_error = error_of(answer);
-}
-
-static void take_floor(struct judge_target *t, const json_t *answer, bool ok)
-{
-    const json_t *edges = json_object_get(answer, "edges");
-
-    if (ok && json_is_integer(edges) && json_integer_value(edges) >= 0)
-        t->edges_floor = json_integer_value(edges);
-    else
-        t->floor_error = error_of(answer);
-}
-
-static void take_seeds(struct judge_target *t, const json_t *answer, bool ok)
-{
-    const char *sha256 = fields_text(answer, "sha256");
-
-    if (ok && sha256[0] != '\0')
-        t->seeds_sha256 = xstrdup(sha256);
-    else
-        t->seeds_error = error_of(answer);
-}
-
 static void take_answer(struct ask *a, const json_t *answer)
 {
     struct finish *f = a->f;
-    bool ok = json_is_true(json_object_get(answer, "ok"));
 
-    switch (a->what) {
-    case ASK_REACH:
-        take_reach(a->target, answer, ok);
-        break;
-    case ASK_FLOOR:
-        take_floor(a->target, answer, ok);
-        break;
-    case ASK_SEEDS:
-        take_seeds(a->target, answer, ok);
-        break;
-    case ASK_BUNDLE:
-        if (!ok) {
-            cleanup_free char *why = error_of(answer);
+    if (a->what != ASK_BUNDLE) {
+        measure_take((enum measure)a->what, a->target, answer);
+    } else if (!json_is_true(json_object_get(answer, "ok"))) {
+        cleanup_free char *why = measure_error(answer);
 
-            strv_addf(&f->reasons, "bundle of %s could not be made: %s", a->bucket, why);
-        }
-        break;
+        strv_addf(&f->reasons, "bundle of %s could not be made: %s", a->bucket, why);
     }
     a->answered = true;
     f->n_open--;
@@ -162,7 +111,7 @@ static void give_up(struct finish *f)
     json_decref(late);
 }
 
-static void ask(struct finish *f, enum what what, struct judge_target *target, const char *bucket,
+static void ask(struct finish *f, int what, struct judge_target *target, const char *bucket,
                 json_t *job)
 {
     struct ask *a = xcalloc(1, sizeof(*a));
@@ -177,17 +126,6 @@ static void ask(struct finish *f, enum what what, struct judge_target *target, c
     queue_push(f->q, job, f, false, on_answer, a);
 }
 
-static bool has_kit(const struct plan_target *t)
-{
-    const struct plan_program *programs[] = {&t->harness, &t->sanitizer, &t->replay};
-
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        if (programs[i]->path != NULL && programs[i]->kit)
-            return true;
-    }
-    return false;
-}
-
 /* A target that never ran has no corpus to measure, and an interrupted run is not worth the time. */
 static void ask_measures(struct finish *f)
 {
@@ -195,13 +133,13 @@ static void ask_measures(struct finish *f)
         const struct plan_target *pt = &f->plan->targets[i];
         struct judge_target *t = &f->targets[i];
 
-        ask(f, ASK_SEEDS, t, NULL, job_seeds_make(f->plan, pt));
-        if (f->interrupted || !t->started)
-            continue;
-        t->measured = true;
-        ask(f, ASK_FLOOR, t, NULL, job_floor_make(f->plan, pt));
-        if (has_kit(pt) || pt->reach_required.n > 0)
-            ask(f, ASK_REACH, t, NULL, job_reach_make(f->plan, pt));
+        t->measured = !f->interrupted && t->started;
+        for (int k = 0; k < MEASURE_COUNT; k++) {
+            enum measure what = (enum measure)k;
+
+            if (what == MEASURE_SEEDS || (t->measured && measure_applies(what, pt)))
+                ask(f, k, t, NULL, measure_job(what, f->plan, pt));
+        }
     }
 }
 
@@ -409,6 +347,7 @@ int finish_start(sd_event *loop, struct db *db, const char *state_dir, struct qu
 
         t->started = facts[i].started;
         str_set(&t->start_failure, facts[i].start_failure);
+        str_set(&t->skipped, facts[i].skipped);
         t->instances_given_up = facts[i].instances_given_up;
         t->saturated = facts[i].saturated;
         t->edges_floor = -1;

@@ -18,7 +18,7 @@
  * nothing here blocks. From finish_start on the run's and the targets' rows are written by nobody else.
  *
  * It adds to a target's extra: "verdict", "reach":{id:count}, "reach_required":[id], "reach_missing":[id], "reach_error", "corpus_failed",
- * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure".
+ * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure", "skipped".
  */
 struct finish;
 /* Rows that cannot be written (a full disk) are tried again for ever: see finish_trouble. */
@@ -27,6 +27,7 @@ typedef void finish_fn(void *ctx, enum verdict verdict);
 struct finish_facts { /* what only the farm knows, per target in the plan's order */
     bool started;
     const char *start_failure; /* borrowed during finish_start; NULL none */
+    const char *skipped;       /* why it was never started, borrowed as well; NULL none */
     int instances_given_up;
     bool saturated;
 };

@@ -21,6 +21,7 @@
 void judge_target_clear(struct judge_target *t)
 {
     free(t->start_failure);
+    free(t->skipped);
     json_decref(t->reach);
     free(t->reach_error);
     free(t->floor_error);
@@ -108,6 +109,7 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
         .end_reason = row != NULL ? row->end_reason : NULL,
         .started = jt->started,
         .start_failure = jt->start_failure,
+        .skipped = jt->skipped,
         .execs_done = row != NULL ? row->execs_done : 0,
         .edges_found = row != NULL ? row->edges_found : 0,
         .edges_floor = jt->edges_floor,
@@ -127,22 +129,45 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
 }
 
 /* True when a crash or hang file on disk has no row, or when that cannot be told. */
-static bool evidence_lost(const struct judge *j)
+static bool target_evidence_lost(const struct judge *j, size_t i)
 {
-    for (size_t i = 0; i < j->plan->n_targets; i++) {
-        const struct plan_target *pt = &j->plan->targets[i];
+    const struct plan_target *pt = &j->plan->targets[i];
 
-        for (size_t k = 0; k < pt->n_instances; k++) {
-            struct artifact_source src = {.run = j->plan->run_id,
-                                          .target = pt->name,
-                                          .instance = pt->instances[k].name,
-                                          .out_dir = pt->instances[k].out_dir};
+    for (size_t k = 0; k < pt->n_instances; k++) {
+        struct artifact_source src = {.run = j->plan->run_id,
+                                      .target = pt->name,
+                                      .instance = pt->instances[k].name,
+                                      .out_dir = pt->instances[k].out_dir};
 
-            if (artifact_unrecorded(j->db, &src, NULL) != 0)
-                return true;
-        }
+        if (artifact_unrecorded(j->db, &src, NULL) != 0)
+            return true;
     }
     return false;
+}
+
+static bool evidence_lost(const struct judge *j)
+{
+    for (size_t i = 0; i < j->plan->n_targets; i++)
+        if (target_evidence_lost(j, i))
+            return true;
+    return false;
+}
+
+int judge_target(const struct judge *j, size_t i, enum verdict *ret_verdict,
+                 struct strv *ret_reasons, struct err *err)
+{
+    struct bench b = {0};
+    int r = bench_load(j->db, j->plan, &b, err);
+
+    if (r == 0) {
+        struct verdict_facts f = {
+            .targets = &b.facts[i], .n_targets = 1, .evidence_lost = target_evidence_lost(j, i)};
+
+        add_target(&b, j, i);
+        *ret_verdict = verdict_of(&f, ret_reasons);
+    }
+    bench_clear(&b);
+    return r;
 }
 
 static json_t *strings_json(const struct strv *sv)
@@ -183,6 +208,7 @@ static char *target_extra(const char *old, const struct plan_target *pt,
         extra = json_object();
     }
     put_text(extra, "verdict", verdict_name(own));
+    put_text(extra, "skipped", jt->skipped);
     put_text(extra, "start_failure", jt->started ? NULL : jt->start_failure);
     put_text(extra, "reach_error", jt->reach_error);
     put_text(extra, "floor_error", jt->floor_error);

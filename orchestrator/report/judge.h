@@ -18,6 +18,7 @@
 struct judge_target {
     bool started;
     char *start_failure; /* NULL none */
+    char *skipped;       /* why it was never started, NULL none */
     int instances_given_up;
     bool saturated;
     /* measured at the end; *_error tells why not */
@@ -45,6 +46,10 @@ struct judge {
  */
 int judge_run(const struct judge *j, enum verdict *ret_verdict, struct strv *ret_reasons,
               struct err *err);
+
+/* The verdict of target i alone, as judge_run would draw it now. Nothing is written. 0 or -errno. */
+int judge_target(const struct judge *j, size_t i, enum verdict *ret_verdict,
+                 struct strv *ret_reasons, struct err *err);
 
 /* Sets the run's row to "ended" with these reasons. 0 or -errno. */
 int judge_close(struct db *db, const struct plan *plan, enum verdict verdict,

@@ -123,6 +123,10 @@ static void put_targets(FILE *out, const json_t *targets)
         put_field(out, t, "name");
         (void)fputs(": ", out);
         put_field(out, t, "findings_note");
+        if (fields_text(t, "skipped")[0] != '\0') {
+            (void)fputs("; skipped: ", out);
+            put_field(out, t, "skipped");
+        }
         if (fields_int(t, "edges_floor") >= 0)
             (void)fprintf(out, "; a rejected input has %lld edges",
                           (long long)fields_int(t, "edges_floor"));

@@ -171,6 +171,8 @@ static void print_target(const struct page *p, const json_t *t)
     (void)fprintf(p->out, "%s\n", sgr(p, PLAIN));
     if (fields_text(t, "start_failure")[0] != '\0')
         print_item(p, "start", "%s", fields_text(t, "start_failure"));
+    if (fields_text(t, "skipped")[0] != '\0')
+        print_item(p, "skipped", "%s", fields_text(t, "skipped"));
     print_item(p, "end", "%s after %s of fuzzing%s", end[0] != '\0' ? end : fields_text(t, "state"),
                duration(took, sizeof(took), fields_int(t, "fuzz_s")),
                json_is_true(json_object_get(t, "saturated")) ? ", saturated" : "");

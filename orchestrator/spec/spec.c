@@ -208,6 +208,7 @@ int spec_read(const char *path, const struct spec_overrides *ov, struct spec **r
     override_all(ld, ov);
     name_from_file(ld);
     check_whole(ld);
+    spec_after_check(spec, faults);
     spec_paths_check(spec, faults);
     free(ld);
     *ret = spec;
@@ -237,7 +238,7 @@ static void free_fields(void *base, unsigned scope)
         void *field = (char *)base + k->offset;
         if (k->scope != scope)
             continue;
-        if (k->type == SPEC_LIST || k->type == SPEC_PATH_LIST)
+        if (k->type == SPEC_LIST || k->type == SPEC_PATH_LIST || k->type == SPEC_WORDS)
             strv_clear(field);
         else if (k->type == SPEC_NAME || k->type == SPEC_CORES || k->type == SPEC_TEXT ||
                  k->type == SPEC_PATH_DIR || k->type == SPEC_PATH_FILE ||

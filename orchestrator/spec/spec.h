@@ -32,6 +32,7 @@ struct spec_target {
     char *harness, *cmplog, *sanitizer, *replay, *laf, *mutator; /* absolute or NULL */
     struct strv args, env;
     char *seeds, *dictionary;  /* absolute; dictionary may be NULL */
+    struct strv after;         /* names of targets that must end clean first */
     struct strv watch;         /* absolute */
     char *build;               /* command line for people and later gates, or NULL */
     int64_t instances;         /* 0: cores / targets, at least 1 */

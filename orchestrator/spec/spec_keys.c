@@ -57,6 +57,7 @@ const struct spec_key spec_keys[] = {
     {"instances", SPEC_TARGET, SPEC_COUNT, 1, 256, "auto", "auto", "afl-fuzz processes", TARGET(instances)},
     {"max_len", SPEC_TARGET, SPEC_SIZE, 1, MIB, NULL, "64K", "longest input that is made", TARGET(max_len)},
     {"init_timeout", SPEC_TARGET, SPEC_DURATION, 100, HOUR, "auto", "auto", "time for the fork server to come up", TARGET(init_timeout_ms)},
+    {"after", SPEC_TARGET, SPEC_WORDS, 0, 256, NULL, NULL, "targets that end clean before this one starts", TARGET(after)},
     {"watch", SPEC_TARGET, SPEC_PATH_LIST, 0, 256, NULL, NULL, "sources that belong to the target, one a line", TARGET(watch)},
     {"build", SPEC_TARGET, SPEC_TEXT, 0, 0, NULL, NULL, "command that builds the target", TARGET(build)},
 };

@@ -24,7 +24,8 @@ enum spec_type {
     SPEC_PATH_PROGRAM,
     SPEC_LIST,
     SPEC_PATH_LIST,
-    SPEC_TEXT
+    SPEC_TEXT,
+    SPEC_WORDS /* names, separated by blanks */
 };
 
 struct spec_key {

@@ -37,7 +37,8 @@ static void add_mark(struct spec_loader *ld, const struct spec_key *k, int item,
 static void finish_key(struct spec_loader *ld)
 {
     const struct spec_key *k = ld->key;
-    bool list = k != NULL && (k->type == SPEC_LIST || k->type == SPEC_PATH_LIST);
+    bool list =
+        k != NULL && (k->type == SPEC_LIST || k->type == SPEC_PATH_LIST || k->type == SPEC_WORDS);
     char allowed[160];
     if (k == NULL)
         return;

@@ -57,6 +57,9 @@ char *spec_value_shown(char buf[64], const char *s);
 /* Turns the paths of a spec into absolute ones and checks what they name; one that is faulty becomes NULL. */
 void spec_paths_check(struct spec *spec, struct spec_faults *faults);
 
+/* What "after" of the targets names: others of the spec, each once, and no circle. */
+void spec_after_check(const struct spec *spec, struct spec_faults *faults);
+
 /* "target NAME" for index i. Returns buf. */
 char *spec_target_section(const struct spec *spec, size_t i, char buf[64]);
 /* 0: the file does not set it. */

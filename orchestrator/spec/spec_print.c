@@ -64,6 +64,14 @@ static void print_list(const struct spec *spec, const struct spec_key *k, const 
         print_item(k->type == SPEC_PATH_LIST ? relative(spec, list->v[i]) : list->v[i], out);
 }
 
+static void print_words(const struct spec_key *k, const struct strv *words, FILE *out)
+{
+    (void)fprintf(out, "%s =", k->name);
+    for (size_t i = 0; i < words->n; i++)
+        (void)fprintf(out, " %s", words->v[i]);
+    (void)fputc('\n', out);
+}
+
 static void print_key(const struct spec *spec, const struct spec_key *k, const void *base,
                       FILE *out)
 {
@@ -89,6 +97,9 @@ static void print_key(const struct spec *spec, const struct spec_key *k, const v
     case SPEC_LIST:
     case SPEC_PATH_LIST:
         print_list(spec, k, field, out);
+        return;
+    case SPEC_WORDS:
+        print_words(k, field, out);
         return;
     case SPEC_NAME:
     case SPEC_CORES:

@@ -80,6 +80,9 @@ char *spec_value_allowed(const struct spec_key *k, char *buf, size_t size)
     case SPEC_PATH_LIST:
         what = "files and folders, one an indented line, relative to root";
         break;
+    case SPEC_WORDS:
+        what = "names of other targets, separated by blanks";
+        break;
     case SPEC_TEXT:
         what = "one line of text";
         break;
@@ -198,6 +201,21 @@ static int check_list(const struct spec_key *k, const struct strv *values,
     return r;
 }
 
+/* The words of all lines, in their order. */
+static void split_words(struct strv *ret, const struct strv *values)
+{
+    strv_clear(ret);
+    for (size_t i = 0; i < values->n; i++) {
+        for (const char *s = values->v[i]; *s != '\0';) {
+            size_t n = strcspn(s, " \t");
+
+            if (n > 0)
+                strv_take(ret, xstrndup(s, n));
+            s += n + strspn(s + n, " \t");
+        }
+    }
+}
+
 int spec_value_set(const struct spec_key *k, void *base, const struct strv *values,
                    const struct spec_where *at, struct spec_faults *faults)
 {
@@ -206,6 +224,10 @@ int spec_value_set(const struct spec_key *k, void *base, const struct strv *valu
         if (check_list(k, values, at, faults) < 0)
             return -EINVAL;
         strv_copy(field, values);
+        return 0;
+    }
+    if (k->type == SPEC_WORDS) {
+        split_words(field, values);
         return 0;
     }
     const char *value = values->v[0];
@@ -236,6 +258,7 @@ int spec_value_set(const struct spec_key *k, void *base, const struct strv *valu
     case SPEC_PATH_PROGRAM:
     case SPEC_PATH_LIST:
     case SPEC_LIST:
+    case SPEC_WORDS:
     case SPEC_TEXT:
         break;
     }

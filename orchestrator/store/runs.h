@@ -29,7 +29,7 @@ struct target_row {
     char *run, *name;
     char *state; /* "planned", "running", "ended", "failed" */
     char *
-        end_reason; /* "budget", "execs", "plateau", "finding", "stopped", "failed"; NULL while running */
+        end_reason; /* "budget", "execs", "plateau", "finding", "stopped", "skipped", "failed"; NULL while running */
     int64_t started_at_ms, ended_at_ms, fuzz_ms;
     int64_t execs_done, edges_found, total_edges, corpus_count, corpus_seeds;
     double execs_per_sec, stability;

@@ -325,6 +325,32 @@ static void more_cores_keep_the_instances_of_fewer(void **state)
     spec_faults_clear(&f);
 }
 
+static void cores_are_shared_by_the_targets_of_a_wave(void **state)
+{
+    static const char text[] =
+        "[campaign]\nseed = 1\ncores = 4\n" FULL "[target q]\nharness = bin/afl\nseeds = seeds\n"
+        "[target last]\nharness = bin/afl\nseeds = seeds\nafter = p q\n";
+    struct spec_faults f = {0};
+    struct plan *p = plan_of(text, "4.21c", &f), *back = NULL;
+    struct err err = {0};
+    json_t *j = plan_to_json(p);
+    int waves[3];
+
+    (void)state;
+    assert_int_equal(p->targets[0].n_instances, 2);
+    assert_int_equal(p->targets[1].n_instances, 2);
+    assert_int_equal(p->targets[2].n_instances, 4);
+    assert_int_equal(plan_from_json(j, &back, &err), 0);
+    assert_int_equal(plan_waves(back, waves), 0);
+    assert_int_equal(waves[0], 0);
+    assert_int_equal(waves[1], 0);
+    assert_int_equal(waves[2], 1);
+    json_decref(j);
+    plan_free(back);
+    plan_free(p);
+    spec_faults_clear(&f);
+}
+
 static void one_core_runs_the_plain_build_only(void **state)
 {
     struct spec_faults f = {0};
@@ -618,6 +644,11 @@ static void a_changed_or_hostile_plan_is_refused(void **state)
         {"targets.0.instances.0.full_id", json_string("demo/\x1b[31m")},
         {"afl_version", json_string("4.04c\x1b[31m")},
         {"git_commit", json_string("a\nb")},
+        /* It would wait for ever, or come back without the list. */
+        {"targets.0.after", json_pack("[s]", "nobody")},
+        {"targets.0.after", json_pack("[s]", "p")},
+        {"targets.0.after", json_array()},
+        {"targets.0.after", json_null()},
         /* What is not read would be lost when the plan is kept, and the hash with it. */
         {"new", json_null()},
         {"limits.new", json_integer(1)},
@@ -734,6 +765,7 @@ int main(void)
         cmocka_unit_test(every_fixture_gives_its_plan),
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
         cmocka_unit_test(more_cores_keep_the_instances_of_fewer),
+        cmocka_unit_test(cores_are_shared_by_the_targets_of_a_wave),
         cmocka_unit_test(one_core_runs_the_plain_build_only),
         cmocka_unit_test(mopt_is_never_with_lin_or_quad_nor_where_it_hangs),
         cmocka_unit_test(sanitizer_options_end_with_what_afl_fuzz_demands),

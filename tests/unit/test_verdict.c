@@ -65,6 +65,10 @@ static const struct {
      .reasons = {"t: ended as planned (budget), 1000 executions, 50 edges, no finding",
                  "t: 2 timeout inputs did not reproduce at hang_timeout; kept and listed"}},
 
+    {"skipped on purpose",
+     {GOOD, .started = false, .end_reason = "skipped", .skipped = "it waits for u, which failed"},
+     .want = VERDICT_DEGRADED,
+     .reasons = {"t: was skipped: it waits for u, which failed"}},
     {"a finding",
      {GOOD, .findings = 1},
      .want = VERDICT_FINDINGS,
