@@ -416,7 +416,7 @@ $(BUILD)/harnesses/%/gen_seeds: harnesses/targets/%/gen_seeds.c harnesses/sdk/se
 		$(BUILD)/.stamp-harness-replay
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(call h_flags,replay) -o $@ $(filter %.c,$^)
+	$(Q)$(CC) $(call h_flags,replay) -o $@ $(filter %.c,$^) -lmd
 
 seeds: $(H_GENERATED:%=$(BUILD)/harnesses/%/gen_seeds)
 	@set -e; for g in $^; do $$g seeds; done

@@ -3,10 +3,13 @@
  * The main of every seed generator.
  *   gen_seeds DIR           writes DIR/<target>/NNN-slug and DIR/<target>-min/...
  *   gen_seeds --check DIR   compares byte for byte; also finds files too many
+ * Beside the generated seeds a folder may hold promoted ones: those that its README.txt
+ * records as NAME TAB SHA256 TAB and more, with exactly these bytes.
  * Exit status: 0 done or equal, 1 different, 2 usage or I/O error.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <sha2.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +21,8 @@
 
 #define SET_MAX        4
 #define NAME_MAX_BYTES 128
+#define RECORDS_NAME   "README.txt"
+#define RECORD_TABS    6 /* between its fields */
 
 struct seed {
     char name[NAME_MAX_BYTES];
@@ -130,8 +135,60 @@ static bool set_has(const struct set *set, const char *name)
     return false;
 }
 
-/* Counts the files that the generator would not write. */
-static size_t strangers_report(const struct set *set, const char *dir)
+/* A record of the folder's README.txt: `name` and `hash` are cut out of line. */
+static bool record_split(char *line, const char **name, const char **hash)
+{
+    char *first = strchr(line, '\t');
+    size_t tabs = 0;
+
+    for (const char *p = line; *p != '\0'; p++)
+        tabs += *p == '\t';
+    if (first == NULL || tabs != RECORD_TABS || strlen(first) < 66 || first[65] != '\t' ||
+        strspn(first + 1, "0123456789abcdef") != 64)
+        return false;
+    *first = first[65] = '\0';
+    *name = line;
+    *hash = first + 1;
+    return true;
+}
+
+/* Compares the recorded files with their records; their names go to `promoted`. */
+static size_t records_check(const char *dir, const struct set *set, struct set *promoted)
+{
+    char path[4096], hash[SHA256_DIGEST_STRING_LENGTH], *line = NULL;
+    const char *name, *want;
+    size_t cap = 0, wrong = 0;
+    FILE *f;
+
+    file_path(path, sizeof(path), dir, RECORDS_NAME);
+    f = fopen(path, "r");
+    if (f == NULL && errno != ENOENT)
+        die(path);
+    while (f != NULL && getline(&line, &cap, f) > 0) {
+        if (!record_split(line, &name, &want))
+            continue;
+        file_path(path, sizeof(path), dir, name);
+        if (set_has(set, name) || set_has(promoted, name)) {
+            printf("%s: recorded as promoted, but it is another seed's name\n", path);
+            wrong++;
+        } else if (strchr(name, '/') != NULL || SHA256File(path, hash) == NULL ||
+                   strcmp(hash, want) != 0) {
+            printf("%s: a promoted seed differs from its record or is missing\n", path);
+            wrong++;
+        }
+        promoted->seeds = reallocarray(promoted->seeds, promoted->count + 1, sizeof(struct seed));
+        if (promoted->seeds == NULL)
+            die(dir);
+        snprintf(promoted->seeds[promoted->count++].name, NAME_MAX_BYTES, "%s", name);
+    }
+    if (f != NULL)
+        fclose(f);
+    free(line);
+    return wrong;
+}
+
+/* Counts the files that the generator would not write and nobody promoted. */
+static size_t strangers_report(const struct set *set, const struct set *promoted, const char *dir)
 {
     struct dirent *e;
     size_t strangers = 0;
@@ -140,17 +197,20 @@ static size_t strangers_report(const struct set *set, const char *dir)
     if (d == NULL)
         die(dir);
     while ((e = readdir(d)) != NULL) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || set_has(set, e->d_name))
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            strcmp(e->d_name, RECORDS_NAME) == 0 || set_has(set, e->d_name) ||
+            set_has(promoted, e->d_name))
             continue;
-        printf("%s/%s: not a generated seed\n", dir, e->d_name);
+        printf("%s/%s: neither a generated seed nor a recorded one\n", dir, e->d_name);
         strangers++;
     }
     closedir(d);
     return strangers;
 }
 
-static size_t set_check(const struct set *set, const char *dir)
+static size_t set_check(const struct set *set, const char *dir, size_t *ret_promoted)
 {
+    struct set promoted = {0};
     size_t wrong = 0;
 
     for (size_t i = 0; i < set->count; i++) {
@@ -162,7 +222,11 @@ static size_t set_check(const struct set *set, const char *dir)
             wrong++;
         }
     }
-    return wrong + strangers_report(set, dir);
+    wrong += records_check(dir, set, &promoted);
+    wrong += strangers_report(set, &promoted, dir);
+    *ret_promoted = promoted.count;
+    free(promoted.seeds);
+    return wrong;
 }
 
 static void set_write(const struct set *set, const char *dir)
@@ -190,13 +254,17 @@ int main(int argc, char **argv)
     seeds_generate();
     for (size_t i = 0; i < set_count; i++) {
         char dir[4000];
+        size_t promoted = 0;
 
         dir_path(dir, sizeof(dir), argv[argc - 1], &sets[i]);
         if (check)
-            wrong += set_check(&sets[i], dir);
+            wrong += set_check(&sets[i], dir, &promoted);
         else
             set_write(&sets[i], dir);
-        printf("%s%s: %zu seeds\n", seed_target, sets[i].suffix, sets[i].count);
+        printf("%s%s: %zu seeds", seed_target, sets[i].suffix, sets[i].count);
+        if (promoted > 0)
+            printf(", %zu promoted", promoted);
+        putchar('\n');
     }
     return wrong > 0 ? 1 : 0;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,6 +107,8 @@ static bool hit(bool meant)
     if (!fails)
         return false;
     control.injected++;
+    if (control.error == FAULT_KILL)
+        (void)kill(getpid(), SIGKILL);
     leave_mark();
     errno = control.error;
     return true;
@@ -147,6 +150,7 @@ __attribute__((constructor)) static void set_up(void)
 #define PARAMS_fdatasync         (int)
 #define PARAMS_rename            (const char *, const char *)
 #define PARAMS_renameat          (int, const char *, int, const char *)
+#define PARAMS_renameat2         (int, const char *, int, const char *, unsigned)
 #define PARAMS_link              (const char *, const char *)
 #define PARAMS_linkat            (int, const char *, int, const char *, int)
 #define PARAMS_mkdir             (const char *, mode_t)
@@ -237,6 +241,12 @@ int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
     NEXT(int, renameat);
     return hit(path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to);
+}
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    NEXT(int, renameat2);
+    return hit(path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to, flags);
 }
 
 int link(const char *from, const char *to)

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#define FAULT_KILL (-1) /* for an errno: the call is not made and the process dies by SIGKILL */
+
 /* What the shim does and did; see shim.c. */
 struct fault_control {
     int error;     /* errno of the calls that fail; 0: off */
