@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FOLDER_WORDS "afl-fuzz refuses a state file of its own"
+
 static const struct saying {
     const char *begins, *holds; /* holds NULL: the beginning says it */
     enum ending ending;
@@ -28,6 +30,13 @@ static const struct saying {
     {"Directory '", "' is in use", ENDING_IN_USE, "another afl-fuzz works in its folder"},
     {"Program '", "' not found or not executable", ENDING_NO_HARNESS,
      "the harness is missing or cannot be run"},
+    {"Malformed data in '", NULL, ENDING_FOLDER, FOLDER_WORDS},
+    {"Output directory cleanup failed", NULL, ENDING_FOLDER, FOLDER_WORDS},
+    {"_resume directory cleanup failed", NULL, ENDING_FOLDER, FOLDER_WORDS},
+    {"invalid trailing data in fastresume.bin", NULL, ENDING_FOLDER, FOLDER_WORDS},
+    {"Unable to create '", "': Is a directory", ENDING_FOLDER, FOLDER_WORDS},
+    {"Unable to create '", "': File exists", ENDING_FOLDER, FOLDER_WORDS},
+    {"Unable to create '", "': Not a directory", ENDING_FOLDER, FOLDER_WORDS},
 };
 
 static enum ending of_exit(const struct keeper_exit *ex, const char *last, char *out,

@@ -21,6 +21,7 @@ enum ending {
     ENDING_NO_CORE,
     ENDING_IN_USE, /* another afl-fuzz works in its folder */
     ENDING_NO_HARNESS,
+    ENDING_FOLDER, /* it refuses a file in its own folder */
     ENDING_DISK_FULL,
     ENDING_NO_RECORD, /* the keeper died */
     ENDING_NO_START,  /* the keeper could not start it */

@@ -410,6 +410,7 @@ void instance_drained(struct instance *in)
         (void)snprintf(words, sizeof(words), "%s",
                        in->restart_why[0] != '\0' ? in->restart_why : "no execution for too long");
     }
+    in->folder_refused = ending == ENDING_FOLDER;
     in->restart_why[0] = '\0';
     in->afl.pid = 0;
     in->keeper.pid = 0;

@@ -72,6 +72,7 @@ struct instance {
 
     bool held;            /* its campaign is frozen: it stands still, and is not started */
     char restart_why[64]; /* an end that we asked for, for that reason; "" none */
+    bool folder_refused;  /* afl-fuzz ended over a file in its folder */
     bool draining;        /* the keeper is gone, files are being gathered */
     bool scan_due, scan_failed;
     int64_t scan_failed_ms; /* monotonic, since when files cannot be taken; 0: they can */

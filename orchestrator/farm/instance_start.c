@@ -17,7 +17,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/path.h"
+#include "farm/outdir.h"
 #include "farm/telemetry.h"
 
 static int fail(struct instance *in, int code, const char *what)
@@ -34,21 +36,18 @@ static int make_parent(const struct instance *in, const char *path)
     return path_mkdirs_below(in->farm->state_dir, dir, 0700);
 }
 
-/* afl-fuzz renames and deletes in these at a resume, and would follow a link out of the state directory. */
-static int check_folders(struct instance *in)
+/* What afl-fuzz would follow out of the state directory is refused, what it would stumble over set aside. */
+static int mend_folder(struct instance *in)
 {
-    static const char *const names[] = {"queue", "queue/.state", "crashes",
-                                        "hangs", "_resume",      ".synced"};
+    char told[200];
+    int r =
+        outdir_mend(in->farm->state_dir, in->spec->out_dir, in->folder_refused, told, sizeof(told));
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        cleanup_free char *path = path_join(in->spec->out_dir, names[i]);
-        int fd = path_open_below(in->farm->state_dir, path, 0);
-
-        if (fd >= 0)
-            (void)close(fd);
-        else if (fd != -ENOENT)
-            return fail(in, fd, path);
-    }
+    if (told[0] != '\0')
+        log_warn("%s: set aside in its folder: %s", in->spec->full_id, told);
+    if (r < 0)
+        return fail(in, r, in->spec->out_dir);
+    in->folder_refused = false;
     return 0;
 }
 
@@ -60,7 +59,7 @@ static int make_folders(struct instance *in)
     r = path_mkdirs_below(in->farm->state_dir, pi->out_dir, 0700);
     if (r < 0)
         return fail(in, r, pi->out_dir);
-    r = check_folders(in);
+    r = mend_folder(in);
     if (r < 0)
         return r;
     r = path_remove_tree_below(in->farm->state_dir, pi->scratch_dir);
@@ -76,28 +75,6 @@ static int make_folders(struct instance *in)
     if (r < 0)
         return fail(in, r, "cannot make the folders of logs and records");
     return 0;
-}
-
-/*
- * 4.04c rewrites fuzzer_stats in place; one that was cut makes every later start end with "Malformed data". The two
- * lines it reads at a resume are put back. Source: AFL++ src/afl-fuzz-init.c, maybe_delete_out_dir.
- */
-static void mend_stats(const char *out_dir)
-{
-    cleanup_free char *path = path_join(out_dir, "fuzzer_stats");
-    cleanup_free char *text = NULL;
-    char head[96];
-    size_t size;
-    struct stat st;
-
-    if (file_read(AT_FDCWD, path, STATS_MAX_BYTES, &text, &size) < 0 || stat(path, &st) != 0)
-        return;
-    if (strncmp(text, "start_time ", 11) == 0 && strstr(text, "\nlast_update ") != NULL &&
-        memchr(strstr(text, "\nlast_update ") + 1, '\n', 200) != NULL)
-        return;
-    (void)snprintf(head, sizeof(head), "start_time        : %lld\nlast_update       : %lld\n",
-                   (long long)st.st_mtime, (long long)st.st_mtime);
-    (void)file_write_atomic(AT_FDCWD, path, head, strlen(head), 0600);
 }
 
 static bool peer_runs(const struct instance *in)
@@ -122,7 +99,6 @@ static void clear_stale(const struct instance *in)
     /* Blocks every later start for ever. Ours run with AFL_NO_AFFINITY and never hold it. */
     if (!peer_runs(in))
         (void)unlink(affinity);
-    mend_stats(in->spec->out_dir);
     (void)unlink(in->spec->run_path);
     (void)unlink(in->spec->exit_path);
 }

@@ -253,6 +253,16 @@ static void each_end_of_afl_fuzz_has_its_outcome_and_words(void **state)
         {"disk-full", ENDING_DISK_FULL,
          "no space is left on the disk; afl-fuzz: Unable to open 'd/o/main/fuzz_bitmap': No space "
          "left on device"},
+        {"stats-refused", ENDING_FOLDER,
+         "afl-fuzz refuses a state file of its own; afl-fuzz: Malformed data in "
+         "'o2/main/fuzzer_stats'"},
+        {"folder-refused", ENDING_FOLDER,
+         "afl-fuzz refuses a state file of its own; afl-fuzz: Output directory cleanup failed"},
+        {"resume-refused", ENDING_FOLDER,
+         "afl-fuzz refuses a state file of its own; afl-fuzz: _resume directory cleanup failed"},
+        {"setup-refused", ENDING_FOLDER,
+         "afl-fuzz refuses a state file of its own; afl-fuzz: Unable to create "
+         "'o2/main/fuzzer_setup': Is a directory"},
         {"all-seeds-crash", ENDING_OTHER,
          "We need at least one valid input seed that does not crash!"},
         {"no-seeds", ENDING_OTHER, "No usable test cases in 'empty'"},
