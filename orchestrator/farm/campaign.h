@@ -29,6 +29,7 @@ struct campaign {
     bool told_started, told_ended;
     bool interrupted;
     char why[256]; /* of the interruption */
+    char unstored[256]; /* why the rows are not what it is now; "" they are, up to figures */
     struct freeze freeze;
     struct guard guard;
     struct usage *usage; /* of the run's folder */
@@ -52,7 +53,7 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
 void campaign_stop(struct campaign *c, const char *why);
 /*
  * Opens a run of the index that was interrupted and goes on with it: same run, same folder, queues and counts as they are, what was left of each
- * budget. Targets that ended otherwise than by the stop stay ended. 0; -EBUSY as above; -ENODATA when nothing is left to do,
+ * budget. Targets that ended otherwise than by the stop or by failing stay ended. 0; -EBUSY as above; -ENODATA when nothing is left to do,
  * -ENOENT when its folder or a harness is gone, -errno, each with words.
  */
 int campaign_resume(struct farm *farm, const struct run_row *row, struct campaign **ret,
@@ -85,6 +86,11 @@ bool campaign_given_up(const struct campaign *c);
 const char *campaign_interrupted(const struct campaign *c);
 /* Why files that afl-fuzz saved cannot be taken now, borrowed, and since when; NULL when they can. Until then the campaign does not end. */
 const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms);
+/*
+ * Why what was asked of it last (a pause, its end) could not be stored, borrowed; NULL when it is. Stored as soon as that can be done; the fuzzd
+ * that follows one that dies before does not know of it.
+ */
+const char *campaign_unstored(const struct campaign *c);
 /* What only the farm knows of target i of the plan, for the verdict. Text borrowed. */
 void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
                            const char **ret_start_failure, int *ret_given_up, bool *ret_saturated);

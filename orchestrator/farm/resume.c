@@ -6,9 +6,12 @@
  * budget. Everything is looked at before anything is changed, so that a run that cannot be resumed stays as it ended.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "farm/campaign.h"
@@ -29,14 +32,33 @@ static int check_files(const struct plan *plan, const struct plan_target *t, str
     return 0;
 }
 
-/* Ended by the stop, or not at all, and with something left to do. */
+/* What may have been over for it, but is not: a stop, or failures whose cause a person may have mended since. */
+static bool may_go_on(const struct target *t)
+{
+    return t->state != TARGET_ENDED || strcmp(t->end_reason, "stopped") == 0;
+}
+
 static bool is_open(const struct target *t)
 {
-    if (t->state == TARGET_FAILED)
-        return false;
-    if (t->state == TARGET_ENDED && strcmp(t->end_reason, "stopped") != 0)
-        return false;
-    return budget_over(&t->budget, clock_now_ms(), target_execs(t)) == NULL;
+    return may_go_on(t) && budget_over(&t->budget, clock_now_ms(), target_execs(t)) == NULL;
+}
+
+/* "a: budget, b: plateau": what each target ended by. Caller frees. */
+static char *ends_text(const struct campaign *c)
+{
+    char *text = xstrdup("");
+
+    for (size_t i = 0; i < c->plan->n_targets; i++) {
+        const struct target *t = c->targets[i];
+        const char *over =
+            may_go_on(t) ? budget_over(&t->budget, clock_now_ms(), target_execs(t)) : t->end_reason;
+        char *more = xasprintf("%s%s%s: %s", text, i > 0 ? ", " : "", t->spec->name,
+                               over != NULL ? over : "nothing");
+
+        free(text);
+        text = more;
+    }
+    return text;
 }
 
 static void reopen(struct target *t)
@@ -70,9 +92,12 @@ static int check_run(struct campaign *c, struct err *err)
     if (r == 0 && access(plan->afl_path, X_OK) != 0)
         r = err_set(err, -ENOENT, "run %s cannot be resumed: %s is gone", plan->run_id,
                     plan->afl_path);
-    if (r == 0 && n_open == 0)
-        r = err_set(err, -ENODATA, "run %s has nothing left to do: each target had ended by itself",
-                    plan->run_id);
+    if (r == 0 && n_open == 0) {
+        cleanup_free char *ends = ends_text(c);
+
+        r = err_set(err, -ENODATA, "run %s has nothing left to do, its targets have ended (%s)",
+                    plan->run_id, ends);
+    }
     return r;
 }
 
