@@ -56,15 +56,21 @@ static json_t *run_json(const struct run *run)
 void serve_started(struct run *run)
 {
     const char *why = campaign_start_failure(run->campaign);
+    const char *stopped = campaign_interrupted(run->campaign);
     bool failed = !campaign_ever_up(run->campaign) &&
                   (campaign_given_up(run->campaign) || campaign_fuzzing_ended(run->campaign));
     json_t *answer;
+
+    if (failed && stopped != NULL)
+        why = stopped;
 
     if (run->start_ticket == 0)
         return;
     answer = run_json(run);
     json_object_set_new(answer, "state",
-                        json_string(failed ? "failed" : campaign_state_name(run->campaign)));
+                        json_string(failed && stopped != NULL ? "interrupted"
+                                    : failed                  ? "failed"
+                                             : campaign_state_name(run->campaign)));
     if (!failed && freeze_why(&run->campaign->freeze) != NULL)
         json_object_set_new(answer, "why", json_string(freeze_why(&run->campaign->freeze)));
     if (failed && why != NULL)
@@ -253,10 +259,13 @@ static void serve_wait(struct daemon *d, uint64_t ticket, const json_t *request)
 static void answer_freeze(struct run *run, uint64_t ticket, bool changed)
 {
     const char *why = freeze_why(&run->campaign->freeze);
+    const char *unstored = campaign_unstored(run->campaign);
     json_t *answer = run_json(run);
 
     json_object_set_new(answer, "state", json_string(campaign_state_name(run->campaign)));
     json_object_set_new(answer, "changed", json_boolean(changed));
+    if (unstored != NULL)
+        json_object_set_new(answer, "unstored", json_string(unstored));
     if (why != NULL)
         json_object_set_new(answer, "why", json_string(why));
     server_answer(run->d->server, ticket, answer);

@@ -191,6 +191,17 @@ int cmd_answer(const struct cmd_entry *e, const json_t *answer)
                     text != NULL ? text : "fuzzd refused without a reason");
 }
 
+int cmd_unstored(const struct cmd_entry *e, const json_t *answer)
+{
+    const char *why = json_string_value(json_object_get(answer, "unstored"));
+
+    if (why == NULL)
+        return EXIT_DONE;
+    return cmd_fail(
+        e, EXIT_ERROR,
+        "done, but it could not be stored, and is lost if fuzzd dies before it can be: %s", why);
+}
+
 void cmd_print_json(const json_t *j)
 {
     (void)json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

@@ -62,6 +62,10 @@ int cmd_call(const struct cmd_entry *e, const struct cmd_env *env, struct client
              const char *verb, json_t *args, int64_t timeout_ms, json_t **ret);
 /* What a refusal ("ok" false) says: prints it and returns its exit code; EXIT_DONE for an answer that is ok. */
 int cmd_answer(const struct cmd_entry *e, const json_t *answer);
+/*
+ * Of an answer that is ok, of what is done and could not be stored: says so and returns EXIT_ERROR, else EXIT_DONE.
+ */
+int cmd_unstored(const struct cmd_entry *e, const json_t *answer);
 /* The document of "status --json", live campaigns from the daemon (*c may be NULL, see cmd_request), the newest run of the others from the index. name NULL: all. New reference. */
 json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
                        const char *name, int *ret_code);

@@ -54,6 +54,8 @@ static int pause_exec(struct cmd_env *env, int argc, char **argv)
         printf("campaign %s %s\n", which != NULL ? which : "?",
                json_is_true(json_object_get(answer, "changed")) ? "paused" : "is paused already");
     }
+    if (code == EXIT_DONE)
+        code = cmd_unstored(&cmd_pause, answer);
     json_decref(answer);
     return code;
 }

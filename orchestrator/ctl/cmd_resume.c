@@ -144,12 +144,12 @@ static int resume_exec(struct cmd_env *env, int argc, char **argv)
     client_close(c);
     if (code == EXIT_DONE)
         code = cmd_answer(&cmd_resume, answer);
-    if (code == EXIT_DONE && strcmp(json_string_value(json_object_get(answer, "state")) != NULL
-                                        ? json_string_value(json_object_get(answer, "state"))
-                                        : "",
-                                    "failed") == 0) {
-        const char *why = json_string_value(json_object_get(answer, "reason"));
-
+    const char *state = json_string_value(json_object_get(answer, "state"));
+    const char *why = json_string_value(json_object_get(answer, "reason"));
+    if (code == EXIT_DONE && state != NULL && strcmp(state, "interrupted") == 0) {
+        code = cmd_fail(&cmd_resume, EXIT_DEGRADED, "it ended before it fuzzed again: %s",
+                        why != NULL ? why : "stopped");
+    } else if (code == EXIT_DONE && state != NULL && strcmp(state, "failed") == 0) {
         code = cmd_fail(&cmd_resume, EXIT_FAILED_START, "it did not start again: %s",
                         why != NULL ? why : "no reason known");
     } else if (code == EXIT_DONE && env->json) {
@@ -157,6 +157,8 @@ static int resume_exec(struct cmd_env *env, int argc, char **argv)
     } else if (code == EXIT_DONE && !env->quiet) {
         say(answer);
     }
+    if (code == EXIT_DONE)
+        code = cmd_unstored(&cmd_resume, answer);
     json_decref(answer);
     return code;
 }

@@ -165,6 +165,9 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
         if (state != NULL && strcmp(state, "failed") == 0) {
             code = cmd_fail(e, EXIT_FAILED_START, "%s: %s", plan->campaign,
                             reason != NULL ? reason : "no instance came up");
+        } else if (state != NULL && strcmp(state, "interrupted") == 0) {
+            code = cmd_fail(e, EXIT_DEGRADED, "%s: ended before it fuzzed: %s", plan->campaign,
+                            reason != NULL ? reason : "stopped");
         } else if (env->json) {
             cmd_print_json(answer);
         } else if (!env->quiet) {

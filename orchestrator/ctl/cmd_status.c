@@ -87,6 +87,12 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
     const json_t *t;
     json_array_foreach (json_object_get(campaign, "targets"), i, t)
         target_print(t, instances, strcmp(text(campaign, "state"), "frozen") == 0, out);
+    if (text(campaign, "unstored")[0] != '\0') {
+        char why[512];
+
+        fprintf(out, "  its state cannot be stored: %s, trying again\n",
+                text_printable(why, sizeof why, text(campaign, "unstored")));
+    }
     if (text(campaign, "trouble")[0] != '\0') {
         char trouble[512];
 

@@ -297,6 +297,11 @@ const char *campaign_interrupted(const struct campaign *c)
     return c->interrupted ? c->why : NULL;
 }
 
+const char *campaign_unstored(const struct campaign *c)
+{
+    return c->unstored[0] != '\0' ? c->unstored : NULL;
+}
+
 void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started,
                            const char **ret_start_failure, int *ret_given_up, bool *ret_saturated)
 {

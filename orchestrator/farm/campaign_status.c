@@ -212,6 +212,8 @@ json_t *campaign_status_json(const struct campaign *c)
         json_object_set_new(j, "why", json_string(c->why));
     if (trouble != NULL)
         json_object_set_new(j, "trouble", json_string(trouble));
+    if (campaign_unstored(c) != NULL)
+        json_object_set_new(j, "unstored", json_string(campaign_unstored(c)));
     json_object_set_new(j, "targets", list);
     return j;
 }

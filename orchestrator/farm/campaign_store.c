@@ -5,6 +5,7 @@
  * The locks come first: a campaign or a target that runs already is refused before anything is made. A row that
  * cannot be written (a full disk) is written again 5 s later.
  */
+#include <bsd/string.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -83,8 +84,9 @@ int campaign_take_locks(struct campaign *c, struct err *err)
         cleanup_free char *name = xasprintf("target-%s", plan->targets[i].name);
         cleanup_free char *target_path = path_join(locks, name);
         cleanup_free char *target_what = xasprintf("target %s", plan->targets[i].name);
+        cleanup_free char *target_line = xasprintf("%s, %s", what, line);
 
-        r = take(target_path, line, target_what, &c->targets[i]->lock_fd, err);
+        r = take(target_path, target_line, target_what, &c->targets[i]->lock_fd, err);
     }
     return r;
 }
@@ -160,7 +162,7 @@ static int put_run(struct campaign *c, struct err *err)
     return r;
 }
 
-int campaign_put(struct campaign *c, struct err *err)
+static int put_all(struct campaign *c, struct err *err)
 {
     int64_t now_ms = clock_now_ms();
     int r = db_begin(c->farm->db, err);
@@ -180,6 +182,15 @@ int campaign_put(struct campaign *c, struct err *err)
     if (r < 0)
         db_rollback(c->farm->db);
     return r;
+}
+
+int campaign_put(struct campaign *c, struct err *err)
+{
+    struct err why = {0};
+    int r = put_all(c, &why);
+
+    (void)strlcpy(c->unstored, r < 0 ? why.msg : "", sizeof(c->unstored));
+    return r < 0 ? err_set(err, r, "%s", why.msg) : 0;
 }
 
 void campaign_save(struct campaign *c)

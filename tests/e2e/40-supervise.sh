@@ -42,7 +42,8 @@ assert_match "and says who holds it" "already running: run $(status .run), pid [
 assert_eq "no folder is made for it" 1 "$(find "$FZ_STATE/campaigns/one" -mindepth 1 -maxdepth 1 -type d | wc -l)"
 sed 's/name = one/name = other/' "$T/one.ini" >"$T/other.ini"
 assert_exit "the same target in another campaign is refused with 4" 4 "$FUZZCTL" start "$T/other.ini"
-assert_match "by the target's name" "target chunk_frame: already running" "$(cat "$T/err")"
+assert_match "by the target's name, and the holder's campaign" \
+    "target chunk_frame: already running: campaign one, run $(status .run), pid [0-9]+, since 20" "$(cat "$T/err")"
 
 # ---- an instance is killed -------------------------------------------------------------------
 pid=$(status "$instance.pid")
