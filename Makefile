@@ -40,7 +40,7 @@ all: programs
 # that compile nothing do not ask; NODEPS=1 turns the question off.
 goals       := $(or $(MAKECMDGOALS),all)
 dry_run     := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
-ifneq ($(filter-out clean help uninstall,$(goals)),)
+ifneq ($(filter-out clean help uninstall replay-builds,$(goals)),)
 ifeq ($(dry_run)$(NODEPS),)
 deps_group  := $(if $(filter lint,$(goals)),all,build)
 ifneq ($(shell sh contrib/install-deps --check $(deps_group) >/dev/null 2>&1; echo $$?),0)
@@ -275,6 +275,7 @@ help:
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
 	'make plants     every planted bug, as make check does' \
+	'make replay-builds  what fuzzctl replay needs, by a plain compiler, without AFL++' \
 	'make harnesses  the harnesses only (HARNESS_CFLAGS, HARNESS_LDFLAGS, AFL_CC)' \
 	'make selftest   harnesses of our own parsers, for conf/campaigns/self.ini' \
 	'make fuzz-short each of them with libFuzzer for a minute (FUZZ_SECONDS)' \
@@ -446,7 +447,7 @@ st_src.bundle := $(patsubst %,orchestrator/bundle/%.c,bundle_read bundle_scan ma
 st_src.proto := orchestrator/ctl/proto.c
 # Without elfprobe, which looks for words in a harness and would find its own.
 st_src.plan := $(wildcard orchestrator/spec/*.c) \
-	$(filter-out %/elfprobe.c %/elfcalls.c %/host.c,$(wildcard orchestrator/plan/*.c)) \
+	$(filter-out %/elfprobe.c %/elfcalls.c %/host.c %/draft.c,$(wildcard orchestrator/plan/*.c)) \
 	$(wildcard orchestrator/sys/proc*.c) orchestrator/sys/raw.c
 st_src.record := orchestrator/sys/keeper_wire.c
 st_base     := $(filter-out %/version.c,$(wildcard orchestrator/base/*.c))
@@ -460,10 +461,12 @@ st_obj       = $(patsubst %.c,$(BUILD)/obj/selftest/$(1)/%.o,harnesses/selftest/
 # The replay build's kit must know that it is a sanitizer build.
 st_sdk       = $(if $(st_cflags.$(1)),$(patsubst $(BUILD)/obj/harnesses/$(1)/%,$(BUILD)/obj/selftest/$(1)/harnesses/%,$(h_sdk)),$(h_sdk))
 
-.PHONY: selftest selftest-replay fuzz-short
+.PHONY: selftest selftest-replay fuzz-short replay-builds
 selftest: $(foreach n,$(ST_NAMES),$(ST_VARIANTS:%=$(BUILD)/harnesses/selftest-$(n)/%))
 selftest-replay: $(ST_NAMES:%=$(BUILD)/harnesses/selftest-%/replay)
 check check-e2e: selftest-replay
+# What fuzzctl replay runs, by the plain compiler alone: no AFL++ is looked for.
+replay-builds: $(BUILD)/fuzzctl $(H_TARGETS:%=$(BUILD)/harnesses/%/replay) selftest-replay
 
 $(BUILD)/.stamp-selftest-%: export FZ_STAMP_S = $(h_cc.$*) $(call st_cflags,$*) $(h_link) $(st_libs) $(foreach n,$(ST_NAMES),$(st_src.$(n)))
 $(BUILD)/.stamp-selftest-%: FORCE

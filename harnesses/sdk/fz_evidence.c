@@ -49,6 +49,18 @@ static const char *find(const char *text, size_t n, const char *what)
     return memmem(text, n, what, strlen(what));
 }
 
+/* The line that holds p, from p on, printable. */
+static void take_detail(const char *p, const char *end, struct fz_verdict *v)
+{
+    size_t n = 0;
+
+    while (p + n < end && p[n] != '\n' && n < sizeof(v->detail) - 1) {
+        v->detail[n] = p[n] >= 0x20 && p[n] <= 0x7e ? p[n] : '?';
+        n++;
+    }
+    v->detail[n] = '\0';
+}
+
 /* FZ-FAIL target=chunk_frame class=invariant inv=C3 detail=... */
 static bool judge_line(const char *text, size_t n, struct fz_verdict *v)
 {
@@ -60,6 +72,7 @@ static bool judge_line(const char *text, size_t n, struct fz_verdict *v)
         const char *line_end = memchr(p, '\n', (size_t)(end - p));
         const char *class;
         const char *inv;
+        const char *detail;
         size_t len;
 
         if (line_end == NULL)
@@ -70,6 +83,7 @@ static bool judge_line(const char *text, size_t n, struct fz_verdict *v)
         }
         class = find(p, (size_t)(line_end - p), " class=");
         inv = find(p, (size_t)(line_end - p), " inv=");
+        detail = find(p, (size_t)(line_end - p), " detail=");
         p = line_end;
         if (class == NULL || inv == NULL)
             continue;
@@ -83,6 +97,8 @@ static bool judge_line(const char *text, size_t n, struct fz_verdict *v)
             continue;
         memcpy(v->inv, inv, len);
         v->inv[len] = '\0';
+        if (detail != NULL)
+            take_detail(detail + strlen(" detail="), line_end, v);
         return true;
     }
     return false;
@@ -92,10 +108,14 @@ void fz_evidence_judge(const char *text, size_t n, int signo, struct fz_verdict 
 {
     v->signo = signo;
     v->inv[0] = '\0';
+    v->detail[0] = '\0';
     if (judge_line(text, n, v))
         return;
     for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
-        if (find(text, n, reports[i].text) != NULL) {
+        const char *p = find(text, n, reports[i].text);
+
+        if (p != NULL) {
+            take_detail(p, text + n, v);
             v->class = reports[i].class;
             memcpy(v->inv, reports[i].inv, strlen(reports[i].inv) + 1);
             return;

@@ -10,6 +10,7 @@
 struct fz_verdict {
     const char *class; /* "pass" or a class of failure; static */
     char inv[64];      /* id of the invariant, "" = none */
+    char detail[256];  /* what the FZ-FAIL line or the report says, "" = nothing */
     int signo;         /* the signal that ended the run, 0 = none */
     double ms;         /* wall time */
 };

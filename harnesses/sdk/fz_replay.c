@@ -123,7 +123,12 @@ static void print_verdict(const char *path, const struct fz_verdict *v)
         print_json_string(v->inv);
     else
         fputs("null", stdout);
-    printf(",\"signal\":%d,\"ms\":%.3f}\n", v->signo, v->ms);
+    printf(",\"signal\":%d,\"ms\":%.3f", v->signo, v->ms);
+    if (v->detail[0] != '\0') {
+        fputs(",\"detail\":", stdout);
+        print_json_string(v->detail);
+    }
+    puts("}");
 }
 
 static void limit_set(int what, rlim_t value)
@@ -229,6 +234,7 @@ static int child_run(const struct options *opt, size_t n, struct board *board, s
     close(fds[0]);
     v->ms = (double)(now_us() - start_us) / 1000.0;
     v->inv[0] = '\0';
+    v->detail[0] = '\0';
     v->signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (board->done && v->signo == 0)
         v->class = "pass";

@@ -11,9 +11,9 @@ enum exit_code {
     EXIT_LOCKED = 4,    /* already running or locked */
     EXIT_TIMEOUT = 5,   /* wait timed out, or report of a run that has not ended */
     EXIT_NO_CAMPAIGN = 6,
-    EXIT_MISMATCH = 7, /* verify found a difference */
-    EXIT_FINDINGS = 10,
-    EXIT_VACUOUS = 11,
+    EXIT_MISMATCH = 7,  /* verify found a difference */
+    EXIT_FINDINGS = 10, /* also: replay saw an input fail */
+    EXIT_VACUOUS = 11,  /* also: replay found no inputs, or a required place not reached */
     EXIT_FAILED_START = 12,
     EXIT_DEGRADED = 13, /* interrupted or degraded */
 };

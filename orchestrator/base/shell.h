@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* Writes s as one word of a POSIX shell: as it is when it is harmless, else in single quotes. Any bytes but NUL survive. */
+/* Writes s as one word of a POSIX shell: as it is when it is harmless, else in single quotes. Any bytes but NUL survive.
+ * What a terminal must not see, control bytes and what is not UTF-8, is given to printf(1) in octal. */
 void shell_quote(FILE *out, const char *s);
 
 #endif

@@ -13,6 +13,8 @@
  * A campaign spec, as text turned into values. Paths are absolute after spec_load. One table (spec_keys.c) names every key once:
  * section, key, type, range, default, text for people; parser, defaults, check, --effective and the man page test use it.
  */
+#define SPEC_NO_SEED "holds no seed" /* in the fault of such a seeds folder */
+
 enum spec_stop_on { SPEC_STOP_NEVER, SPEC_STOP_FIRST };
 
 struct spec_limits {
@@ -33,6 +35,7 @@ struct spec_target {
     struct strv args, env;
     char *seeds, *dictionary;  /* absolute; dictionary may be NULL */
     struct strv after;         /* names of targets that must end clean first */
+    struct strv regressions;   /* absolute */
     struct strv watch;         /* absolute */
     char *build;               /* command line for people and later gates, or NULL */
     int64_t instances;         /* 0: cores / targets, at least 1 */

@@ -53,6 +53,7 @@ const struct spec_key spec_keys[] = {
     {"args", SPEC_TARGET, SPEC_LIST, 0, 256, NULL, NULL, "arguments of the program, one a line", TARGET(args)},
     {"env", SPEC_TARGET, SPEC_LIST, 0, 256, NULL, NULL, "its environment, one NAME=VALUE a line", TARGET(env)},
     {"seeds", SPEC_TARGET, SPEC_PATH_DIR, 0, 0, NULL, NULL, "folder of seeds", TARGET(seeds)},
+    {"regressions", SPEC_TARGET, SPEC_PATH_LIST, 0, 256, NULL, NULL, "further inputs that fuzzctl replay runs, one file or folder a line", TARGET(regressions)},
     {"dictionary", SPEC_TARGET, SPEC_PATH_FILE, 0, 0, NULL, NULL, "dictionary of tokens", TARGET(dictionary)},
     {"instances", SPEC_TARGET, SPEC_COUNT, 1, 256, "auto", "auto", "afl-fuzz processes", TARGET(instances)},
     {"max_len", SPEC_TARGET, SPEC_SIZE, 1, MIB, NULL, "64K", "longest input that is made", TARGET(max_len)},

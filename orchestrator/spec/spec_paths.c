@@ -80,7 +80,7 @@ static const char *file_fault(const struct spec_key *k, const char *path, const 
         if (strcmp(k->name, "seeds") == 0 &&
             !holds_seed(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0)) {
             *ret_allowed = "a folder with at least one file that is not empty";
-            return "holds no seed";
+            return SPEC_NO_SEED;
         }
         return NULL;
     case SPEC_PATH_PROGRAM:

@@ -16,7 +16,6 @@
 #include <bsd/string.h>
 
 #include "base/cleanup.h"
-#include "base/shell.h"
 #include "plan/elfprobe.h"
 #include "triage/classify.h"
 #include "triage/job.h"
@@ -238,43 +237,6 @@ static struct program *program_best(struct input_job *job)
     return best;
 }
 
-/* The replay as one line for a shell. Caller frees. */
-static char *command_line(const struct program *p, const char *blob)
-{
-    struct strv argv = {0}, env = {0};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-
-    if (out == NULL)
-        return xstrdup("");
-    replay_command(&p->prog, blob, &argv, &env);
-    if (env.n > 0)
-        (void)fputs("env ", out);
-    for (size_t i = 0; i < env.n; i++) {
-        shell_quote(out, env.v[i]);
-        (void)putc(' ', out);
-    }
-    /* env(1) takes every word with a '=' for a variable, a program's path too. */
-    if (env.n > 0 && strchr(argv.v[0], '=') != NULL)
-        (void)fputs("sh -c 'exec \"$0\" \"$@\"' ", out);
-    for (size_t i = 0; i < argv.n; i++) {
-        (void)fputs(i > 0 ? " " : "", out);
-        shell_quote(out, argv.v[i]);
-    }
-    if (replay_uses_stdin(&p->prog)) {
-        fputs(" < ", out);
-        shell_quote(out, blob);
-    }
-    strv_clear(&argv);
-    strv_clear(&env);
-    if (fclose(out) != 0) {
-        free(text);
-        return xstrdup("");
-    }
-    return text;
-}
-
 static json_t *replay_json(struct program *p, const char *blob)
 {
     struct strv argv = {0}, env = {0}, args = {0};
@@ -283,7 +245,7 @@ static json_t *replay_json(struct program *p, const char *blob)
 
     /* For people: with names in the report. */
     p->prog.symbolize = p->slow || p->prog.ubsan;
-    command = command_line(p, blob);
+    command = replay_command_line(&p->prog, blob);
     replay_command(&p->prog, "@@", &argv, &env);
     for (size_t i = 1; i < argv.n; i++)
         strv_add(&args, argv.v[i]);

@@ -20,11 +20,11 @@
 #include "sys/proc.h"
 #include "triage/job.h"
 #include "triage/json_util.h"
+#include "triage/reach.h"
 #include "triage/replay_env.h"
 
 #define REACH_CHUNK      64 /* folders a run */
 #define REACH_TIMEOUT_MS 300000
-#define REACH_IDS_MAX    4096
 #define SHOWMAP_MS       10000
 #define SHOWMAP_RUN_MS   "5000"
 #define MAP_MAX_BYTES    (64 << 20)
@@ -63,36 +63,6 @@ static int run_in_scratch(const struct strv *argv, const json_t *job, const char
     r = proc_run(&ps, ret, err);
     strv_clear(&env);
     return r;
-}
-
-/* Adds the counts of one run of --reach; the object stands on a line of its own. */
-static bool reach_add(const char *out, json_t *sum)
-{
-    const char *p = out;
-    bool found = false;
-
-    while (p != NULL && *p != '\0') {
-        const char *end = strchr(p, '\n');
-        size_t n = end != NULL ? (size_t)(end - p) : strlen(p);
-        json_t *j = p[0] == '{' ? json_loadb(p, n, 0, NULL) : NULL;
-        const json_t *counts = json_object_get(j, "reach"), *v;
-        const char *id;
-
-        if (!json_is_object(counts))
-            counts = j;
-        json_object_foreach ((json_t *)(uintptr_t)counts, id, v) {
-            json_int_t old = json_integer_value(json_object_get(sum, id));
-
-            if (!json_is_integer(v) || json_integer_value(v) < 0 ||
-                (json_object_size(sum) >= REACH_IDS_MAX && json_object_get(sum, id) == NULL))
-                continue;
-            json_object_set_new(sum, id, json_integer(old + json_integer_value(v)));
-            found = true;
-        }
-        json_decref(j);
-        p = end != NULL ? end + 1 : NULL;
-    }
-    return found;
 }
 
 /* Inputs that failed, by the closing line "127 passed, 5 failed"; when that is cut off, at least one has. */

@@ -72,6 +72,9 @@ void replay_pc(const struct replay_program *prog, const char *input, struct repl
 void replay_command(const struct replay_program *prog, const char *input, struct strv *ret_argv,
                     struct strv *ret_env);
 
+/* The same as one line for a shell. Caller frees. */
+char *replay_command_line(const struct replay_program *prog, const char *input);
+
 bool replay_uses_stdin(const struct replay_program *prog);
 
 #endif

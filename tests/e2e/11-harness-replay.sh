@@ -16,7 +16,7 @@ ulimit -c 0
 case_is() {
     printf '%s' "$2" >"$T/in"
     got=$("$T/b" --timeout 300 "$T/in" 2>"$T/err" |
-        sed -n 's/^{"file":.*"class":"\(.*\)","inv":"*\([^"]*\)"*,"signal":\([0-9]*\),"ms":[0-9.]*}$/\1 \2 \3/p')
+        sed -n 's/^{"file":.*"class":"\(.*\)","inv":"*\([^"]*\)"*,"signal":\([0-9]*\),"ms":[0-9.]*[,}].*$/\1 \2 \3/p')
     assert_eq "$1" "$3" "$got"
 }
 
@@ -55,6 +55,12 @@ printf g >"$T/in"
 FZ_ALLOC_LIMIT_MB=3 "$T/b" "$T/in" >/dev/null 2>"$T/err"
 assert_match "and not that of a single request" 'inv=GUARD detail=one request of 1049600' "$(cat "$T/err")"
 
+printf A >"$T/in"
+assert_match "a failing line says what the invariant said" '"ms":[0-9.]*,"detail":"plain"}$' \
+    "$("$T/b" "$T/in" 2>/dev/null)"
+printf S >"$T/in"
+assert_match "or what the report said" '"detail":"ERROR: AddressSanitizer: heap-use-after-free"}$' \
+    "$("$T/b" "$T/in" 2>/dev/null)"
 printf L >"$T/in"
 "$T/b" --one "$T/in" >"$T/out" 2>"$T/err"
 assert_eq "a detail of two lines is told in one line" \

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzzctl replay: the standing gate. Every committed input through the invariants of
+ * its target, in the build that a plain compiler makes: no AFL++, no daemon, no state.
+ * What was not run never counts as passed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/exitcode.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/path.h"
+#include "ctl/cmd.h"
+#include "ctl/replay_target.h"
+#include "report/fields.h"
+#include "spec/spec.h"
+
+#define SPECS_DIR   "conf/campaigns"
+#define SPEC_EXT    ".ini"
+#define GATE_SPEC   SPECS_DIR "/prerelease" SPEC_EXT
+#define TIMEOUT_MAX (3600 * INT64_C(1000))
+
+struct replay {
+    const struct cmd_env *env;
+    const char *junit;
+    int64_t timeout_ms;
+    char **names; /* of targets, borrowed; none: all */
+    size_t n_names;
+    bool *met; /* one a name */
+    json_t *targets;
+    struct strv done; /* what was replayed, by program and seeds */
+    struct strv known;
+    bool bad_spec;
+};
+
+static bool is_wanted(struct replay *r, const char *name)
+{
+    bool wanted = r->n_names == 0;
+
+    for (size_t i = 0; i < r->n_names; i++) {
+        if (strcmp(r->names[i], name) == 0)
+            wanted = r->met[i] = true;
+    }
+    return wanted;
+}
+
+static void note_known(struct replay *r, const char *name)
+{
+    for (size_t i = 0; i < r->known.n; i++) {
+        if (strcmp(r->known.v[i], name) == 0)
+            return;
+    }
+    strv_add(&r->known, name);
+}
+
+/* A target stands in several campaigns; its inputs are run once. */
+static bool is_done(struct replay *r, const struct spec_target *t)
+{
+    cleanup_free char *key = NULL;
+    const char *program = t->replay != NULL ? t->replay : t->harness;
+
+    if (program == NULL || t->seeds == NULL)
+        return false;
+    key = xasprintf("%s\n%s\n%s", t->name, program, t->seeds);
+    for (size_t i = 0; i < r->done.n; i++) {
+        if (strcmp(r->done.v[i], key) == 0)
+            return true;
+    }
+    strv_take(&r->done, steal_ptr(&key));
+    return false;
+}
+
+/* Faults of what replay does not use are none of its business. */
+static bool spec_usable(const struct spec_faults *all, const char *path)
+{
+    struct spec_faults counting = {0};
+    bool ok;
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct spec_fault *f = &all->v[i];
+
+        if (replay_fault_counts(f))
+            spec_faults_add(&counting, f->line, f->section, f->key, false, "%s", f->msg);
+    }
+    ok = counting.n == 0;
+    spec_faults_print(&counting, path, stderr);
+    spec_faults_clear(&counting);
+    return ok;
+}
+
+static void replay_spec(struct replay *r, const char *path)
+{
+    struct spec_faults faults = {0};
+    struct spec *spec = NULL;
+    struct err err = {0};
+
+    if (spec_read(path, NULL, &spec, &faults, &err) < 0) {
+        r->bad_spec = true;
+        (void)cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
+    } else if (!spec_usable(&faults, path)) {
+        r->bad_spec = true;
+    } else {
+        for (size_t i = 0; i < spec->n_targets; i++) {
+            const struct spec_target *t = &spec->targets[i];
+
+            note_known(r, t->name);
+            if (is_wanted(r, t->name) && !is_done(r, t))
+                (void)json_array_append_new(r->targets,
+                                            replay_target(spec, t, &faults, path, r->timeout_ms));
+        }
+    }
+    spec_free(spec);
+    spec_faults_clear(&faults);
+}
+
+static int is_spec_name(const struct dirent *de)
+{
+    size_t n = strlen(de->d_name);
+
+    return de->d_name[0] != '.' && n > strlen(SPEC_EXT) &&
+           strcmp(de->d_name + n - strlen(SPEC_EXT), SPEC_EXT) == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int replay_folder(struct replay *r, const char *path)
+{
+    struct dirent **names = NULL;
+    int n = scandir(path, &names, is_spec_name, by_name);
+
+    if (n < 0)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s: %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *file = path_join(path, names[i]->d_name);
+
+        replay_spec(r, file);
+        free(names[i]);
+    }
+    free(names);
+    return n > 0 ? EXIT_DONE
+                 : cmd_fail(&cmd_replay, EXIT_USAGE, "%s: no *%s in this folder", path, SPEC_EXT);
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+/*
+ * The campaign file or folder that the first word names, or NULL when it names a target: a path, the name of a file
+ * in conf/campaigns, or whatever is there. Caller frees.
+ */
+static char *spec_named(const char *word)
+{
+    size_t n = strlen(word);
+    cleanup_free char *usual = xasprintf("%s/%s%s", SPECS_DIR, word, SPEC_EXT);
+
+    if (strchr(word, '/') != NULL ||
+        (n > strlen(SPEC_EXT) && strcmp(word + n - strlen(SPEC_EXT), SPEC_EXT) == 0))
+        return xstrdup(word);
+    if (is_there(usual))
+        return steal_ptr(&usual);
+    return is_there(word) ? xstrdup(word) : NULL;
+}
+
+static int replay_path(struct replay *r, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return replay_folder(r, path);
+    replay_spec(r, path);
+    return EXIT_DONE;
+}
+
+static int replay_all(struct replay *r, const char *path)
+{
+    if (path != NULL)
+        return replay_path(r, path);
+    if (is_there(GATE_SPEC))
+        return replay_path(r, GATE_SPEC);
+    if (is_there(SPECS_DIR))
+        return replay_path(r, SPECS_DIR);
+    return cmd_fail(&cmd_replay, EXIT_USAGE, "name a campaign file: there is neither %s nor %s/",
+                    GATE_SPEC, SPECS_DIR);
+}
+
+static int check_names(const struct replay *r)
+{
+    int code = EXIT_DONE;
+
+    for (size_t i = 0; i < r->n_names; i++) {
+        cleanup_free char *list = xstrdup("");
+
+        if (r->met[i])
+            continue;
+        for (size_t k = 0; k < r->known.n; k++) {
+            char *more = xasprintf("%s%s%s", list, k > 0 ? " " : "", r->known.v[k]);
+
+            free(list);
+            list = more;
+        }
+        code = cmd_fail(&cmd_replay, EXIT_USAGE, "no target named %s; there are: %s", r->names[i],
+                        list[0] != '\0' ? list : "none");
+    }
+    return code;
+}
+
+/* A failure must not be overlooked; then what kept inputs from being run; then what proves nothing. */
+static int code_of(const json_t *targets)
+{
+    bool failed = false, error = false, vacuous = json_array_size(targets) == 0;
+    const json_t *t;
+    size_t i;
+
+    json_array_foreach (targets, i, t) {
+        failed |= fields_int(t, "failed") > 0;
+        error |= json_array_size(json_object_get(t, "errors")) > 0;
+        vacuous |= json_array_size(json_object_get(t, "inputs")) == 0 ||
+                   json_array_size(json_object_get(t, "reach_missing")) > 0;
+    }
+    return failed ? EXIT_FINDINGS : error ? EXIT_ERROR : vacuous ? EXIT_VACUOUS : EXIT_DONE;
+}
+
+static int write_junit(const char *path, const json_t *doc)
+{
+    cleanup_free char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    int r;
+
+    if (out == NULL)
+        return cmd_fail(&cmd_replay, EXIT_ERROR, "%s: %s", path, strerror(errno));
+    replay_print_junit(doc, out);
+    if (fclose(out) != 0)
+        return cmd_fail(&cmd_replay, EXIT_ERROR, "%s: %s", path, strerror(errno));
+    r = file_write_atomic(AT_FDCWD, path, text, size, 0644);
+    if (r < 0)
+        return cmd_fail(&cmd_replay, EXIT_ERROR, "%s: %s", path, strerror(-r));
+    return EXIT_DONE;
+}
+
+static int conclude(struct replay *r)
+{
+    json_int_t passed = 0, failed = 0, errors = 0;
+    int code = code_of(r->targets), junit = EXIT_DONE;
+    const json_t *t;
+    json_t *doc;
+    size_t i;
+
+    json_array_foreach (r->targets, i, t) {
+        passed += fields_int(t, "passed");
+        failed += fields_int(t, "failed");
+        errors += (json_int_t)json_array_size(json_object_get(t, "errors"));
+        if (!r->env->json)
+            replay_print_text(t, r->env->quiet, stdout);
+    }
+    doc = json_pack("{s:i, s:i, s:I, s:I, s:I, s:O}", "version", 1, "exit_code", code, "passed",
+                    passed, "failed", failed, "errors", errors, "targets", r->targets);
+    if (r->env->json)
+        cmd_print_json(doc);
+    else if (!r->env->quiet || code != EXIT_DONE)
+        printf("%lld passed, %lld failed%s\n", passed, failed,
+               code == EXIT_VACUOUS ? ", but that proves nothing" : "");
+    if (r->junit != NULL)
+        junit = write_junit(r->junit, doc);
+    json_decref(doc);
+    return code != EXIT_DONE ? code : junit;
+}
+
+static int options_parse(struct replay *r, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"junit", required_argument, NULL, 'j'}, {"timeout", required_argument, NULL, 't'}, {0}};
+    int opt;
+
+    optind = 1;
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (opt == 'j')
+            r->junit = optarg;
+        else if (opt != 't')
+            return cmd_usage(&cmd_replay);
+        else if (parse_duration_ms(optarg, &r->timeout_ms) < 0 || r->timeout_ms <= 0 ||
+                 r->timeout_ms > TIMEOUT_MAX)
+            return cmd_fail(&cmd_replay, EXIT_USAGE,
+                            "--timeout %s: allowed is a time up to 1h, as in 500ms or 10s", optarg);
+    }
+    return EXIT_DONE;
+}
+
+static int replay_exec(struct cmd_env *env, int argc, char **argv)
+{
+    struct replay r = {.env = env};
+    cleanup_free char *path = NULL;
+    int code = options_parse(&r, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (optind < argc)
+        path = spec_named(argv[optind]);
+    if (path != NULL)
+        optind++;
+    r.names = argv + optind;
+    r.n_names = (size_t)(argc - optind);
+    r.met = xcalloc(r.n_names + 1, sizeof(*r.met));
+    r.targets = json_array();
+    code = replay_all(&r, path);
+    if (code == EXIT_DONE && !r.bad_spec)
+        code = check_names(&r);
+    if (code == EXIT_DONE) {
+        replay_share_reach(r.targets);
+        code = conclude(&r);
+        if (r.bad_spec && code != EXIT_FINDINGS)
+            code = EXIT_USAGE;
+    }
+    json_decref(r.targets);
+    strv_clear(&r.done);
+    strv_clear(&r.known);
+    free(r.met);
+    return code;
+}
+
+const struct cmd_entry cmd_replay = {
+    .name = "replay",
+    .usage = "[SPEC] [TARGET...] [--timeout TIME] [--junit FILE] [--json]",
+    .help = "run the committed seeds through the invariants of their targets",
+    .exec = replay_exec,
+};
