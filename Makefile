@@ -279,6 +279,7 @@ help:
 	'make harnesses  the harnesses only (HARNESS_CFLAGS, HARNESS_LDFLAGS, AFL_CC)' \
 	'make selftest   harnesses of our own parsers, for conf/campaigns/self.ini' \
 	'make fuzz-short each of them with libFuzzer for a minute (FUZZ_SECONDS)' \
+	'make dict       add what the libraries compare with to dictionaries/' \
 	'make seeds      regenerate the committed seeds; make check-seeds compares' \
 	'make demo       a campaign of about a minute, with live progress and a report' \
 	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR; uninstall removes it' \
@@ -411,6 +412,20 @@ $(BUILD)/harnesses/$(1)/mutator.so: $(call mutator_src,$(1)) $(wildcard harnesse
 endef
 $(foreach t,$(H_MUTATORS),$(eval $(call mutator_link,$(t))))
 harnesses: $(H_MUTATORS:%=$(BUILD)/harnesses/%/mutator.so)
+
+# Dictionaries: what a person wrote, and behind it what the library compares with. The oracle's
+# and the invariants' own numbers are no tokens of the format.
+.PHONY: dict
+dict_src     = $(filter-out %/invariants.c %/oracle.c %/oracle_%.c,$(call h_src,$(1)))
+DICTS       ?= dictionaries
+dict: $(H_TARGETS:%=dict-%)
+dict-%:
+	@mkdir -p $(BUILD)/obj/dict/$* && rm -f $(BUILD)/obj/dict/$*/tokens && : >$(BUILD)/obj/dict/$*/tokens
+	@set -e; for f in $(call dict_src,$*); do \
+		AFL_LLVM_DICT2FILE='$(abspath $(BUILD))/obj/dict/$*/tokens' $(h_cc.afl) $(call h_flags,afl) \
+			-c -o $(BUILD)/obj/dict/$*/x.o $$f; \
+	done
+	@sh harnesses/sdk/dict-merge $(DICTS)/$*.dict $(BUILD)/obj/dict/$*/tokens
 
 # The generators are plain programs of the build machine.
 $(BUILD)/harnesses/%/gen_seeds: harnesses/targets/%/gen_seeds.c harnesses/sdk/seedgen.c harnesses/sdk/seedgen.h \
