@@ -95,6 +95,9 @@ const uint8_t *fz_guarded_copy(const void *d, size_t n);
 void fz_trace(const void *p, size_t n);
 void fz_trace_u64(uint64_t v);
 
+/* Whether a check that a fuzzing run samples shall be made in full: FZ_TWICE is on. */
+bool fz_thorough(void);
+
 /* A plain 64-bit FNV-1a, for choices that depend on the input alone. */
 uint64_t fz_hash(const void *p, size_t n);
 

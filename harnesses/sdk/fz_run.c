@@ -90,6 +90,11 @@ void fz_twice_default(bool on)
     twice_default = on;
 }
 
+bool fz_thorough(void)
+{
+    return twice;
+}
+
 void fz_start(void)
 {
     const char *env = getenv("FZ_TWICE");
