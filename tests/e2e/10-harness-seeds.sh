@@ -48,6 +48,7 @@ while read -r t seeds minimal; do
 $t-min: $minimal seeds" "$("$HARNESSES/$t/gen_seeds" --check seeds | sed 's/,.*//')"
 done <<EOF
 chunk_frame 132 3
+negotiation_frame 116 3
 control_json 80 4
 EOF
 reach=$("$HARNESSES/chunk_frame/replay" --reach seeds/chunk_frame-min 2>/dev/null)

@@ -36,9 +36,18 @@ plant_input() {
     CHUNK_LEAK_TRUNC) printf '\001\000\000\000\001' ;;
     CHUNK_SHORTREAD) printf '\001\000\000\000\020sixteen bytes...' ;;
     CHUNK_STATE_LEAK) printf '\004\000\000\000\001x\002\000\000\000\001x' ;;
+    NEG_NO_BOUND) printf '\001\000\000\021' ;;
+    NEG_TRAILING_OK) printf '%s,"cmd":[]}\n' "$neg" ;;
+    NEG_ERRFRAME_LE) printf '\360' ;;
+    NEG_DEPTH_UNLIMITED) printf '{"":%0129d' 0 | tr 0 '[' ;;
+    NEG_UTF8_OOB) printf '\361\342' ;;
+    NEG_DUP_LAST) printf '%s,"cmd":[]}' "$neg" ;;
+    NEG_ZERO_CLOSED) printf '\000\000\000\000' ;;
+    NEG_MAX_GROW) printf 'x' ;;
     *) return 1 ;;
     esac
 }
+neg='{"carriage":"raw","backend":"local"'
 
 # verdict_of FILE: class:id, or the class alone.
 verdict_of() {
@@ -55,6 +64,13 @@ for id in $plants; do
     [ "$(plant_key "$id" variant)" = asan ] && build=asan
     need "plants/$id/$target/$build"
 
+    if [ "$(plant_key "$id" startup)" = yes ]; then
+        plant_input "$id" >"$T/in"
+        assert_exit "$id does not start" 133 "$dir/replay" "$T/in"
+        assert_match "$id: it says why" "^FZ-FAIL target=$target class=internal inv=SELFTEST " "$(cat "$T/err")"
+        assert_eq "$id: and judges no input" "" "$(cat "$T/out")"
+        continue
+    fi
     "$dir/replay" "seeds/$target-min" >"$T/out" 2>/dev/null
     check "$id leaves a minimal seed quiet" grep -q '"class":"pass"' "$T/out"
     plant_input "$id" >"$T/in" || not_ok "$id has an input here"
@@ -86,6 +102,7 @@ for id in $plants; do
 done
 assert_eq "chunk_frame has ten plants" 10 "$(grep -c '^\[CHUNK_' "$ini")"
 assert_eq "control_json has seven plants" 7 "$(grep -c '^\[CTL_' "$ini")"
+assert_eq "negotiation_frame has eight plants" 8 "$(grep -c '^\[NEG_' "$ini")"
 for id in $plants; do
     check "$id is a bug of the library" grep -rq "PLANT_BUG_$id\$\|PLANT_BUG_$id)\$" harnesses/targets
 done
