@@ -29,6 +29,7 @@
 #include "sys/keeper_wire.h"
 #include "sys/raw.h"
 #include "sys/runlog.h"
+#include "sys/seal.h"
 #include "sys/shmseg.h"
 
 #define DESC_FD         3
@@ -55,7 +56,7 @@ static bool afl_ended, uses_shm; /* something of the instance lies in /dev/shm *
 
 /* ---- Records ------------------------------------------------------------------------------ */
 
-static void exit_write(void)
+_Noreturn static void exit_write(void)
 {
     static char text[KEEPER_RECORD_BYTES];
     int n;
@@ -188,10 +189,9 @@ static void log_drain(void)
 
 /* ---- Start -------------------------------------------------------------------------------- */
 
-static void child_main(int go_fd, int report_fd) __attribute__((noreturn));
-static void child_main(int go_fd, int report_fd)
+_Noreturn static void child_main(int go_fd, int report_fd)
 {
-    static char *no_env[] = {NULL};
+    static char *no_env[] = {NULL}, ways[64];
     struct rlimit fsize = {(rlim_t)desc.fsize_bytes, (rlim_t)desc.fsize_bytes};
     struct sigaction sa = {.sa_handler = SIG_DFL};
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -211,6 +211,7 @@ static void child_main(int go_fd, int report_fd)
     if (code == 0 && (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(log_out, 1) < 0 ||
                       dup2(log_out, 2) < 0 || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0))
         code = -errno;
+    (void)seal_self_but(desc.env.v, KEEPER_ENV_PROCS, ways, sizeof(ways));
     for (sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &sa, NULL);
     (void)sigemptyset(&none);
@@ -395,5 +396,4 @@ int main(void)
     watch(signal_fd);
     clean_up();
     exit_write();
-    return 1;
 }

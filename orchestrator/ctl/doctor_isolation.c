@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "ctl/doctor.h"
 #include "sys/cgroup.h"
+#include "sys/seal.h"
 
 #define FS          "/sys/fs/cgroup"
 #define WAIT_ROUNDS 200 /* of 5 ms */
@@ -150,6 +151,16 @@ static void ipc_namespace(struct doctor *d)
                    "run as root, or with CAP_SYS_ADMIN", "no IPC namespace of its own");
 }
 
+static void sealed(struct doctor *d)
+{
+    if (seal_works())
+        doctor_add(d, DOCTOR_OK, "seal", NULL, NULL, "a target cannot change its own cgroup");
+    else
+        doctor_add(d, DOCTOR_WARN, "seal",
+                   "one that means to can lift its limits, freeze itself or leave its cgroup",
+                   "run as root, or with CAP_SYS_ADMIN", "a target can change its own cgroup");
+}
+
 /* We enter ctl first, as fuzzd does: where our own group is divided, nobody may sit in it. Freeing the root leaves it. */
 static void trial(struct doctor *d, struct cgroup_root *root)
 {
@@ -194,5 +205,6 @@ void doctor_isolation(struct doctor *d)
     trial(d, root);
     cgroup_prune(root);
     cgroup_root_free(root);
+    sealed(d);
     ipc_namespace(d);
 }

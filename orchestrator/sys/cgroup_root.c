@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "sys/cgroup_internal.h"
+#include "sys/seal.h"
 
 #define SELF_BYTES_MAX (64 * 1024)
 
@@ -167,6 +168,9 @@ struct cgroup_root *cgroup_root_open_from(const char *fs, const char *prefix, co
         else
             root->ops = kind_ops[kind];
     }
+    if (root->ops != &cgroup_ops_none && !seal_works())
+        cgroup_root_lacks(root, "no mount namespace of its own: a target that means to can change "
+                                "the limits of its own cgroup, freeze it or leave it");
     if (root->ops == &cgroup_ops_none) {
         dirs_clear(root->dir);
         cgroup_root_lacks(

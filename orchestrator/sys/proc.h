@@ -52,6 +52,7 @@ struct proc_spec {
     int64_t fsize_limit_bytes; /* RLIMIT_FSIZE, 0 none */
     size_t max_out;            /* captured bytes of each stream */
     bool oom_victim;           /* the first to be killed for want of memory */
+    bool seal;                 /* cannot change cgroups; sys/seal.h, where it is permitted */
     int cgroup_procs_fd
         [4]; /* fds of cgroup.procs files the child writes "0" to; -1 ends the list */
     int cgroup_procs_count;

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "sys/raw.h"
+#include "sys/seal.h"
 
 #define KEEP_MAX   3
 #define HIGH_FD    16 /* above every descriptor that is put into place */
@@ -128,6 +129,8 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
     }
     if (pc->oom_victim)
         (void)raw_put("/proc/self/oom_score_adj", "1000");
+    if (pc->seal)
+        (void)seal_self();
     *step = STEP_CWD;
     if (pc->cwd != NULL && chdir(pc->cwd) < 0)
         return -errno;

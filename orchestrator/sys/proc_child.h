@@ -21,6 +21,7 @@ struct proc_child {
     bool new_session; /* setsid; else a process group of its own */
     int pdeathsig;    /* 0 none */
     bool oom_victim;  /* oom_score_adj 1000 */
+    bool seal;        /* sys/seal.h, where it is permitted */
     int64_t cpu_limit_s, as_limit_bytes, fsize_limit_bytes;
 };
 

@@ -183,6 +183,7 @@ int proc_run(const struct proc_spec *ps, struct proc_result *ret, struct err *er
         .as_limit_bytes = ps->as_limit_bytes,
         .fsize_limit_bytes = ps->fsize_limit_bytes,
         .oom_victim = ps->oom_victim,
+        .seal = ps->seal,
         .pdeathsig = SIGKILL, /* nobody waits for it when we are gone */
     };
     int rc, i;

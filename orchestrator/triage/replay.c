@@ -165,6 +165,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
         .fsize_limit_bytes = REPLAY_FSIZE_MAX,
         .max_out = CAPTURE_BYTES,
         .oom_victim = true,
+        .seal = true,
         .cgroup_procs_fd = {-1, -1, -1, -1},
     };
     int r;

@@ -69,13 +69,14 @@ static const struct fault {
     const char *name;
     void (*run)(void);
 } faults[] = {
-    {"oom", chaos_oom},       {"leak", chaos_leak},         {"devshm", chaos_devshm},
-    {"sysv", chaos_sysv},     {"sleepers", chaos_sleepers}, {"forkbomb", chaos_forkbomb},
-    {"escape", chaos_escape}, {"loop", chaos_loop},         {"stop", chaos_stop},
-    {"parent", chaos_parent}, {"aflfuzz", chaos_aflfuzz},   {"keeper", chaos_keeper},
-    {"oomadj", chaos_oomadj}, {"fill", chaos_fill},         {"fds", chaos_fds},
-    {"flood", chaos_flood},   {"delete", chaos_delete},     {"cgleave", chaos_cgleave},
-    {"cgkill", chaos_cgkill}, {"cgfreeze", chaos_cgfreeze}, {"cglimits", chaos_cglimits},
+    {"oom", chaos_oom},         {"leak", chaos_leak},         {"devshm", chaos_devshm},
+    {"sysv", chaos_sysv},       {"sleepers", chaos_sleepers}, {"forkbomb", chaos_forkbomb},
+    {"escape", chaos_escape},   {"loop", chaos_loop},         {"stop", chaos_stop},
+    {"parent", chaos_parent},   {"aflfuzz", chaos_aflfuzz},   {"keeper", chaos_keeper},
+    {"oomadj", chaos_oomadj},   {"fill", chaos_fill},         {"fds", chaos_fds},
+    {"flood", chaos_flood},     {"delete", chaos_delete},     {"cgleave", chaos_cgleave},
+    {"cgkill", chaos_cgkill},   {"cgfreeze", chaos_cgfreeze}, {"cglimits", chaos_cglimits},
+    {"cgmount", chaos_cgmount},
 };
 
 static const struct fault *fault_find(const char *name)

@@ -38,5 +38,6 @@ void chaos_cgleave(void);
 void chaos_cgkill(void);
 void chaos_cgfreeze(void);
 void chaos_cglimits(void);
+void chaos_cgmount(void);
 
 #endif

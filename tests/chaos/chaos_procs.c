@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -211,6 +213,8 @@ static void on_group(const char *mount, const char *dir, enum cgroup_act act)
         put(path, "-1");
         (void)snprintf(path, sizeof(path), "%s/memory.max", dir);
         put(path, "max");
+        (void)snprintf(path, sizeof(path), "%s/pids.max", dir);
+        put(path, "max");
         break;
     }
 }
@@ -240,6 +244,31 @@ static void on_groups(enum cgroup_act act)
         (void)snprintf(dir, sizeof(dir), "%s%.300s", mount, where);
         on_group(mount, dir, act);
     }
+}
+
+/*
+ * Ways to where the trees can be written: mounted anew, mounted for writing again, and as other processes see
+ * them. What was mounted goes with the mount namespace of the instance.
+ */
+void chaos_cgmount(void)
+{
+    char seen[64];
+
+    (void)mkdir("cg", 0700);
+    if (mount("cgroup", "cg", "cgroup2", 0, NULL) == 0)
+        (void)chaos_mark("mount");
+    if (mount("cgroup", "cg", "cgroup", 0, "memory") == 0)
+        (void)chaos_mark("mount1");
+    if (mount(NULL, "/sys/fs/cgroup/memory", NULL, MS_REMOUNT | MS_BIND, NULL) == 0 ||
+        mount(NULL, "/sys/fs/cgroup/unified", NULL, MS_REMOUNT | MS_BIND, NULL) == 0 ||
+        mount(NULL, "/sys/fs/cgroup", NULL, MS_REMOUNT | MS_BIND, NULL) == 0)
+        (void)chaos_mark("remount");
+    (void)snprintf(seen, sizeof(seen), "/proc/%d/root", (int)chaos_ancestor("fuzz-keeper"));
+    if (chdir(seen) == 0)
+        (void)chaos_mark("keeper");
+    if (chdir("/proc/1/root") == 0)
+        (void)chaos_mark("init");
+    chaos_cglimits();
 }
 
 /* Out of all groups, without parent and session: only the keeper still holds it. */

@@ -15,7 +15,7 @@ assert_eq "each line has a level" "" "$(grep -Ev '^(ok|warn|bad)  |^      ' "$T/
 assert_match "AFL++ and its version" '^ok +afl-fuzz +/.*afl-fuzz, version [0-9]' "$(cat "$T/out")"
 assert_exit "the same as JSON" 0 "$FUZZCTL" doctor --json
 assert_eq "versioned, with the verdict" "1 true" "$(jq -r '"\(.version) \(.ok)"' "$T/out")"
-for name in kill pause memory pids ipc; do
+for name in kill pause memory pids seal ipc; do
     assert_eq "$name holds here" ok "$(level $name)"
 done
 assert_eq "no group of the trial is left" "" "$(find /sys/fs/cgroup -maxdepth 6 -type d -name 'fuzzd-doctor*')"
@@ -45,6 +45,11 @@ EOF
 assert_exit "a host without cgroups is bad" 1 unshare -m sh "$T/nocg"
 assert_eq "the back-end, the limits" "bad,warn bad" "$(level cgroup) $(level memory)"
 assert_match "what it means" 'nothing that a target does is contained' "$(jq -r '.checks[].means' "$T/out")"
+
+# What an ordinary user has: no capability to make a mount namespace with.
+assert_exit "a user without capabilities is told what that costs" 0 \
+    setpriv --bounding-set -sys_admin --inh-caps -all "$FUZZCTL" doctor --json
+assert_eq "a target is not kept from its own cgroup" warn "$(level seal)"
 
 cat >"$T/held" <<EOF
 mount -t tmpfs none /run/lock && cd /run/lock || exit 9

@@ -39,7 +39,7 @@ target() {
     fault=$1 kind=$2 timeout=200ms
     shift 2
     # Filling memory takes its time on a busy host.
-    case $fault in oom* | leak) timeout=1s ;; esac
+    case $fault in oom* | leak | cglimits | cgmount) timeout=1s ;; esac
     cat <<END
 
 [target $fault]
@@ -67,8 +67,10 @@ END
     target aflfuzz dynamic FZ_CHAOS_MAX=1
     target keeper dynamic FZ_CHAOS_MAX=1
     target cgleave dynamic FZ_CHAOS_MAX=5
-    target cgkill dynamic FZ_CHAOS_MAX=1
-    target cgfreeze dynamic FZ_CHAOS_MAX=1
+    for fault in cgkill cgfreeze cglimits cgmount; do
+        target $fault dynamic
+    done
+    target killed dynamic
 } >"$T/chaos.ini"
 {
     head_of_spec static 4s
@@ -99,6 +101,23 @@ left_of_target() {
 no_left_of_target() {
     [ -z "$(left_of_target)" ]
 }
+# Kills all of one instance, keeper and all, as somebody on the host might: once.
+kill_from_outside() {
+    [ -e "$T/killed" ] || grep -q '^killed [1-9]' "$T/samples.chaos" || return 0
+    [ ! -e "$T/killed" ] || return 0
+    for fz_c in $(state_cgroups); do
+        [ -e "$fz_c/chaos/killed.main/cgroup.kill" ] && echo 1 >"$fz_c/chaos/killed.main/cgroup.kill" && : >"$T/killed"
+    done
+}
+# The limits of a target that tries to lift them, while it runs.
+note_limits() {
+    for fz_c in $(state_cgroups); do
+        for fz_f in cglimits cgmount; do
+            cat "$fz_c/chaos/$fz_f.main/t/memory.limit_in_bytes" "$fz_c/chaos/$fz_f.main/t/memory.max" \
+                "$fz_c/chaos/$fz_f.main/t/pids.max" 2>/dev/null | sed "s/^/$fz_f /" >>"$T/limits"
+        done
+    done
+}
 # Samples free memory, executions and kills until the campaign is over.
 watch_campaign() { # CAMPAIGN
     lowest=$(mem_available_mb)
@@ -110,6 +129,7 @@ watch_campaign() { # CAMPAIGN
             "\(.name) \(.execs_done) \(.oom_kills)"' >>"$T/samples.$1"
         printf '%s' "$doc" | jq -e '.campaigns[0].verdict // "" | . != ""' >/dev/null && return 0
         [ $(($(date +%s) - began)) -lt 200 ] || return 1
+        [ "$1" != chaos ] || { kill_from_outside; note_limits; }
         sleep 0.5
     done
 }
@@ -144,10 +164,9 @@ classes() {
 
 # ---- each fault ------------------------------------------------------------------------------
 for fault in $(faults chaos); do
-    check "$fault: the fault was set off" test -e "$T/marks/dynamic/$fault.0"
+    [ "$fault" = killed ] || check "$fault: the fault was set off" test -e "$T/marks/dynamic/$fault.0"
     assert_eq "$fault: the target ends as planned" budget \
         "$(jq -r --arg t "$fault" '.targets[] | select(.name == $t) | .end_reason' "$T/report.json")"
-    [ "$fault" = cgfreeze ] && continue
     # shellcheck disable=SC2016 # awk's own
     check "$fault: executions went on" awk -v t="$fault" '$1 == t { if (first == "") first = $2; last = $2 }
         END { exit !(first != "" && last > first) }' "$T/samples.chaos"
@@ -156,20 +175,27 @@ assert_eq "no fault went as far as its fuse" "" "$(find "$T/marks" -name '*.fuse
 assert_match "a big allocation is of class oom" '^oom ' "$(classes oom)"
 assert_match "an endless loop is of class timeout" '^timeout ' "$(classes loop)"
 assert_eq "a child that stops itself is no finding" "" "$(classes stop)"
-for fault in oom leak oomadj; do
+for fault in oom leak oomadj cglimits cgmount; do
     check "$fault: kills for memory are in the report" test "$(kills "$fault")" -gt 0
     # shellcheck disable=SC2016 # awk's own
     check "$fault: and in status while it runs" awk -v t="$fault" '$1 == t && $3 > 0 { n++ } END { exit !n }' "$T/samples.chaos"
     assert_eq "$fault: the victim is always a child" 0 "$(restarts "$fault")"
 done
 # A bomb may take the slot of a child that ran into its timeout: then the fork server has to come anew.
-for fault in sleepers escape fds stop delete fill; do
+for fault in sleepers escape fds stop delete fill cgkill cgfreeze cgleave; do
     assert_eq "$fault: nothing had to be restarted" 0 "$(restarts "$fault")"
 done
 assert_eq "a killed fork server is started again" 2 "$(restarts parent)"
 assert_eq "a killed afl-fuzz is started again" 1 "$(restarts aflfuzz)"
 assert_eq "a killed keeper is started again" 1 "$(restarts keeper)"
-assert_eq "a killed cgroup is started again" 1 "$(restarts cgkill)"
+check "the cgroup of killed is killed" test -e "$T/killed"
+assert_eq "a killed cgroup is started again" 1 "$(restarts killed)"
+# A target that is root has its cgroups before its eyes, and cannot touch them.
+assert_eq "no limit was lifted" "cglimits $((MEMORY_MB << 20)) cglimits 64 cgmount $((MEMORY_MB << 20)) cgmount 64" \
+    "$(sort -u "$T/limits" | tr '\n' ' ' | sed 's/ $//')"
+for way in mount mount1 remount keeper init; do
+    check "cgroups cannot be reached by $way" test ! -e "$T/marks/dynamic/cgmount.$way"
+done
 log=$(find "$FZ_STATE/campaigns/chaos" -name 'flood.main.log*' -exec cat {} + | wc -c)
 if [ "$log" -gt 65536 ] && [ "$log" -le 262144 ]; then
     ok "a flood of output ends in a log of its bound"

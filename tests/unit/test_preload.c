@@ -75,6 +75,28 @@ static void every_listed_file_is_written_once(void **state)
     free(b);
 }
 
+static void numbers_are_descriptors_written_to_and_closed(void **state)
+{
+    char *a = path_join(dir, "fd"), *data = NULL, *out, *script;
+    size_t size = 0;
+
+    (void)state;
+    assert_int_equal(file_write_atomic(AT_FDCWD, a, "", 0, 0600), 0);
+    /* The shell opens it, and what it starts is what loads the library with the number. */
+    script =
+        xasprintf("exec 180>%s; FUZZ_TARGET_PROCS=180:181:x bash -c 'ls /proc/$$/fd | grep 180; "
+                  "echo \"[$FUZZ_TARGET_PROCS]\"'",
+                  a);
+    out = run_bash(script, NULL);
+    assert_string_equal(out, "[]\n");
+    assert_int_equal(file_read(AT_FDCWD, a, 100, &data, &size), 0);
+    assert_string_equal(data, "0");
+    free(data);
+    free(out);
+    free(script);
+    free(a);
+}
+
 static void over_long_path_is_left_out(void **state)
 {
     char *a = path_join(dir, "c");
@@ -163,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_listed_file_is_written_once),
+        cmocka_unit_test(numbers_are_descriptors_written_to_and_closed),
         cmocka_unit_test(over_long_path_is_left_out),
         cmocka_unit_test(ladder_rises_with_a_fork),
         cmocka_unit_test(without_the_variable_nothing_happens),
