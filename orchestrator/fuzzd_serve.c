@@ -16,6 +16,7 @@
 #include "base/version.h"
 #include "fuzzd.h"
 #include "plan/plan.h"
+#include "report/fields.h"
 #include "store/runs.h"
 
 struct waiter {
@@ -200,6 +201,17 @@ static void serve_start(struct daemon *d, uint64_t ticket, const json_t *request
     run->start_ticket = ticket;
 }
 
+static json_t *run_status(const struct run *run)
+{
+    json_t *j = campaign_status_json(run->campaign);
+    int64_t for_ms = 0;
+    const char *trouble = finish_trouble(run->finish, &for_ms);
+
+    if (trouble != NULL)
+        (void)json_object_set_new(j, "trouble", fields_string(trouble));
+    return j;
+}
+
 static void serve_status(struct daemon *d, uint64_t ticket, const json_t *request)
 {
     const char *name = json_string_value(json_object_get(request, "name"));
@@ -209,7 +221,7 @@ static void serve_status(struct daemon *d, uint64_t ticket, const json_t *reques
 
     TAILQ_FOREACH (run, &d->runs, link)
         if (name == NULL || strcmp(campaign_plan(run->campaign)->campaign, name) == 0)
-            json_array_append_new(list, campaign_status_json(run->campaign));
+            json_array_append_new(list, run_status(run));
     status = json_pack("{s:i, s:{s:i, s:s, s:s}, s:o}", "version", 1, "fuzzd", "pid", (int)getpid(),
                        "fz_version", version_string(), "started",
                        clock_iso8601(at, sizeof(at), d->started_at_ms), "campaigns", list);

@@ -2,12 +2,15 @@
 /*
  * From an artifact in the store to the verdict of its run.
  *
- * Each new content becomes one job; its answer becomes one row before anybody is told. A job that fails leaves
- * its input without a result, which blocks the verdict "clean" and is tried again by the next daemon.
+ * Each new content becomes one job; its answer becomes one row before anybody is told. An answer that cannot be stored is
+ * kept until it can be, and a job that found no space is run again; the run does not end before. A job that fails otherwise
+ * leaves its input without a result, which blocks the verdict "clean" and is tried again by the next daemon.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <bsd/string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -30,12 +33,18 @@ struct input {
     TAILQ_ENTRY(input) link;
     struct run *run;
     const struct plan_target *target; /* of the campaign's plan */
-    char sha256[65];
+    char sha256[65], name[256];
+    bool hang;
+    json_t *answer; /* not stored yet */
+    bool again;     /* the job is to be run again */
+    char *why;      /* it is late; NULL: nothing is wrong */
 };
 
 static void input_free(struct input *in)
 {
     TAILQ_REMOVE(&in->run->inputs, in, link);
+    json_decref(in->answer);
+    free(in->why);
     free(in);
 }
 
@@ -100,24 +109,47 @@ void run_judge_waited(struct run *run)
     }
 }
 
-static void on_result(void *ctx, const json_t *answer)
+/* A full disk, told by a job: there is nothing wrong with its input. */
+static bool found_no_space(const json_t *answer)
 {
-    struct input *in = ctx;
+    const char *text = json_string_value(json_object_get(answer, "error"));
+
+    return text != NULL &&
+           (strstr(text, strerror(ENOSPC)) != NULL || strstr(text, strerror(EDQUOT)) != NULL);
+}
+
+/* Whether the same row may go in another time: it did not for what the host is short of. */
+static bool may_fit_later(int r)
+{
+    return r == -ENOSPC || r == -EIO || r == -ENOMEM || r == -EROFS || r == -EBUSY;
+}
+
+/* Stores an answer. False: not now, in is kept for later, for the reason in err. */
+static bool store_answer(struct input *in, const json_t *answer, struct err *err)
+{
     struct run *run = in->run;
     const struct plan *plan = campaign_plan(run->campaign);
     struct result_row row = {0};
-    struct err err = {0};
     bool finding = false;
-    int r;
+    int r = job_result_parse(answer, plan->run_id, in->target->name, in->sha256, &row, err);
 
-    r = job_result_parse(answer, plan->run_id, in->target->name, in->sha256, &row, &err);
+    if (r < 0 && found_no_space(answer)) {
+        in->again = true;
+        return false;
+    }
     if (r == 0)
-        r = results_put(run->d->db, &row, &err);
+        r = results_put(run->d->db, &row, err);
+    if (r == -ENOSPC)
+        campaign_no_space(run->campaign);
+    if (may_fit_later(r)) {
+        result_row_clear(&row);
+        if (in->answer == NULL)
+            in->answer = json_deep_copy(answer);
+        return false;
+    }
     if (r < 0) {
         log_warn("%s/%s: input %.12s has no result: %s", plan->campaign, in->target->name,
-                 in->sha256, err.msg);
-        if (r == -ENOSPC)
-            campaign_no_space(run->campaign);
+                 in->sha256, err->msg);
     } else {
         finding = is_finding(&row);
         log_info("%s/%s: input %.12s: %s, %d of %d", plan->campaign, in->target->name, in->sha256,
@@ -128,26 +160,77 @@ static void on_result(void *ctx, const json_t *answer)
     if (finding)
         campaign_finding(run->campaign);
     run_judge_waited(run);
-    if (run->finish != NULL)
-        finish_poke(run->finish);
+    return true;
+}
+
+/* For as long as an input is late. False when the finish waits for none any more. */
+static bool hold_finish(struct run *run)
+{
+    const struct input *in;
+
+    TAILQ_FOREACH (in, &run->inputs, link)
+        if (in->why != NULL)
+            break;
+    return finish_hold(run->finish, in != NULL ? in->why : NULL);
+}
+
+static void on_result(void *ctx, const json_t *answer)
+{
+    struct input *in = ctx;
+    struct run *run = in->run;
+    struct err err = {0};
+
+    if (!store_answer(in, answer, &err)) {
+        if (in->why == NULL)
+            log_warn("%s/%s: input %.12s: %s, trying again", campaign_plan(run->campaign)->campaign,
+                     in->target->name, in->sha256, err.msg);
+        str_set(&in->why, err.msg);
+    }
+    (void)hold_finish(run);
+    finish_poke(run->finish);
+}
+
+static void run_input(struct input *in)
+{
+    struct daemon *d = in->run->d;
+    cleanup_free char *blob = artifact_blob_path(d->state_dir, in->sha256);
+    json_t *job = job_input_make(campaign_plan(in->run->campaign), in->target, blob, in->sha256,
+                                 in->hang ? "hang" : "crash", in->name, TRIAGE_RUNS);
+
+    in->again = false;
+    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
+    queue_push(d->queue, job, in->run, in->hang, on_result, in);
 }
 
 static void push_input(struct run *run, const struct plan_target *t, const char *sha256, bool hang,
                        const char *name)
 {
-    struct daemon *d = run->d;
-    cleanup_free char *blob = artifact_blob_path(d->state_dir, sha256);
     struct input *in = xcalloc(1, sizeof(*in));
-    json_t *job;
 
     in->run = run;
     in->target = t;
+    in->hang = hang;
     memcpy(in->sha256, sha256, sizeof(in->sha256) - 1);
+    (void)strlcpy(in->name, name, sizeof(in->name));
     TAILQ_INSERT_TAIL(&run->inputs, in, link);
-    job = job_input_make(campaign_plan(run->campaign), t, blob, sha256, hang ? "hang" : "crash",
-                         name, TRIAGE_RUNS);
-    queue_set_free_core(d->queue, farm_has_free_core(d->farm));
-    queue_push(d->queue, job, run, hang, on_result, in);
+    run_input(in);
+}
+
+/* What could not be stored or run is tried again. */
+static void try_again(struct run *run)
+{
+    struct input *in, *next;
+    struct err err = {0};
+
+    if (!hold_finish(run))
+        return;
+    TAILQ_FOREACH_SAFE (in, &run->inputs, link, next) {
+        if (in->again)
+            run_input(in);
+        else if (in->answer != NULL && !store_answer(in, in->answer, &err))
+            break; /* the others will fare no better */
+    }
+    (void)hold_finish(run);
 }
 
 void run_push_untriaged(struct run *run)
@@ -207,8 +290,10 @@ static void on_space(void *ctx, struct campaign *c)
 {
     struct run *run = run_of(ctx, c);
 
-    if (run != NULL)
+    if (run != NULL) {
+        try_again(run);
         run_push_untriaged(run);
+    }
 }
 
 static void on_target_ended(void *ctx, struct campaign *c, const struct plan_target *t)
@@ -252,6 +337,7 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
                      d->terminating ? TRIAGE_WAIT_END_MS : TRIAGE_WAIT_MS, on_verdict, run,
                      &run->finish, &err);
     free(facts);
+    (void)hold_finish(run);
     if (r < 0) {
         log_error("campaign %s: cannot draw the verdict: %s", plan->campaign, err.msg);
         on_verdict(run, VERDICT_NONE);
@@ -316,7 +402,10 @@ void daemon_look_at_ends(struct daemon *d)
 
     TAILQ_FOREACH (run, &d->runs, link) {
         int64_t for_ms = 0;
-        const char *why = finish_trouble(run->finish, &for_ms);
+        const char *why;
+
+        try_again(run);
+        why = finish_trouble(run->finish, &for_ms);
 
         if (why == NULL)
             why = campaign_trouble(run->campaign, &for_ms);

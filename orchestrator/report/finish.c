@@ -56,6 +56,7 @@ struct finish {
     bool time_is_up;
     struct ask *asks;
     size_t n_open;
+    char *held;    /* why triage is not over although the queue is empty */
     char *trouble; /* why the rows cannot be written */
     int64_t trouble_since_ms;
     enum verdict verdict;
@@ -232,8 +233,9 @@ static int step(struct finish *f, struct err *err)
 
     switch (f->step) {
     case STEP_TRIAGE:
-        if (queue_pending(f->q, f->owner) > 0 && !f->time_is_up)
+        if ((queue_pending(f->q, f->owner) > 0 || f->held != NULL) && !f->time_is_up)
             return 0;
+        str_set(&f->held, NULL);
         queue_drop(f->q, f->owner);
         begin(f, STEP_MEASURE);
         ask_measures(f);
@@ -292,9 +294,9 @@ static int on_step(sd_event_source *s, void *ctx)
         return 0;
     while ((r = step(f, &err)) > 0)
         ;
-    if (r < 0 && f->trouble == NULL)
+    if ((r < 0 || f->held != NULL) && f->trouble == NULL)
         f->trouble_since_ms = clock_now_ms();
-    str_set(&f->trouble, r < 0 ? err.msg : NULL);
+    str_set(&f->trouble, r < 0 ? err.msg : f->held);
     if (r < 0)
         arm(f, RETRY_MS);
     else if (f->step == STEP_FILES)
@@ -369,6 +371,17 @@ void finish_poke(struct finish *f)
         wake(f);
 }
 
+bool finish_hold(struct finish *f, const char *why)
+{
+    if (f == NULL)
+        return true;
+    if (f->step != STEP_TRIAGE)
+        return false;
+    str_set(&f->held, why);
+    wake(f);
+    return true;
+}
+
 const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms)
 {
     if (f == NULL || f->trouble == NULL)
@@ -395,6 +408,7 @@ void finish_free(struct finish *f)
     free(f->targets);
     strv_clear(&f->reasons);
     free(f->interrupted_why);
+    free(f->held);
     free(f->trouble);
     free(f->state_dir);
     free(f);

@@ -42,6 +42,12 @@ int finish_start(sd_event *loop, struct db *db, const char *state_dir, struct qu
                  finish_fn *done, void *ctx, struct finish **ret, struct err *err);
 /* Tells that an "input" answer of the run was stored (the owner stores them), so that it can look whether triage is empty. */
 void finish_poke(struct finish *f);
+/*
+ * Holds the wait for triage open: answers are there and cannot be stored, or jobs are to be run again, for the reason why
+ * (copied), which is then the trouble of the finish; NULL lets go. An interrupted run waits no longer than for triage itself.
+ * False when it waits no more. f NULL: there is nothing to hold yet, true.
+ */
+bool finish_hold(struct finish *f, const char *why);
 /* Why the rows cannot be written, borrowed until the next turn of the loop, and for how long that has been so; NULL when nothing is wrong. */
 const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms);
 void finish_free(struct finish *f); /* no callback */

@@ -3,8 +3,9 @@
  * Makes the Nth call fail that changes a file below one folder. Loaded by LD_PRELOAD into
  * test programs, never installed. Set up by fault_arm() of the program itself, or for the
  * programs it starts by FZ_FAULT_AT (the Nth), FZ_FAULT_ERRNO, FZ_FAULT_DIR, FZ_FAULT_STICKY (all
- * calls from the Nth on) and FZ_FAULT_PROGRAM (the only one that is meant). A fault that was
- * injected leaves a file behind, FZ_FAULT_MARK, outside of the folder. Counted per process.
+ * calls from the Nth on), FZ_FAULT_FROM and FZ_FAULT_UNTIL (when such a file is there), FZ_FAULT_CALL (only fsync, or
+ * only rename, with what is like it) and FZ_FAULT_PROGRAM (the only one that is meant). A fault that
+ * was injected leaves a file behind, FZ_FAULT_MARK, outside of the folder. Counted per process.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include "shim.h"
 
 static struct fault_control control;
-static char dir[PATH_MAX], mark[PATH_MAX];
+static char dir[PATH_MAX], mark[PATH_MAX], begin[PATH_MAX], until[PATH_MAX], only[16];
 static __thread bool inside;
 
 struct fault_control *fault_control(void)
@@ -94,12 +95,24 @@ static void leave_mark(void)
     inside = false;
 }
 
+/* Whether it is the time for faults. */
+static bool is_time(void)
+{
+    int saved = errno;
+    bool now = (begin[0] == '\0' || access(begin, F_OK) == 0) &&
+               (until[0] == '\0' || access(until, F_OK) != 0);
+
+    errno = saved;
+    return now;
+}
+
 /* True when this call is to fail; errno is set. */
-static bool hit(bool meant)
+static bool hit(const char *call, bool meant)
 {
     bool fails;
 
-    if (!meant || control.error == 0 || inside)
+    if (!meant || control.error == 0 || inside || (only[0] != '\0' && strcmp(only, call) != 0) ||
+        !is_time())
         return false;
     control.count++;
     fails = control.at > 0 &&
@@ -133,12 +146,17 @@ __attribute__((constructor)) static void set_up(void)
 {
     const char *at = getenv("FZ_FAULT_AT"), *error = getenv("FZ_FAULT_ERRNO");
     const char *folder = getenv("FZ_FAULT_DIR"), *file = getenv("FZ_FAULT_MARK");
+    const char *over = getenv("FZ_FAULT_UNTIL"), *call = getenv("FZ_FAULT_CALL");
+    const char *sticky = getenv("FZ_FAULT_STICKY"), *from = getenv("FZ_FAULT_FROM");
 
     if (at == NULL || folder == NULL || !program_meant(getenv("FZ_FAULT_PROGRAM")))
         return;
     fault_dir(folder);
     (void)snprintf(mark, sizeof(mark), "%s", file != NULL ? file : "");
-    control.sticky = getenv("FZ_FAULT_STICKY") != NULL;
+    (void)snprintf(begin, sizeof(begin), "%s", from != NULL ? from : "");
+    (void)snprintf(until, sizeof(until), "%s", over != NULL ? over : "");
+    (void)snprintf(only, sizeof(only), "%s", call != NULL ? call : "");
+    control.sticky = sticky != NULL && sticky[0] != '\0';
     control.at = strtol(at, NULL, 10);
     control.error = error != NULL && strcmp(error, "EIO") == 0 ? EIO : ENOSPC;
 }
@@ -170,7 +188,7 @@ __attribute__((constructor)) static void set_up(void)
 ssize_t write(int fd, const void *data, size_t size)
 {
     NEXT(ssize_t, write);
-    if (hit(fd_below(fd))) {
+    if (hit("other", fd_below(fd))) {
         if (control.error == ENOSPC && size > 1)
             (void)!next_fn(fd, data, size / 2);
         errno = control.error;
@@ -183,7 +201,7 @@ ssize_t write(int fd, const void *data, size_t size)
     ssize_t name(int fd, const void *data, size_t size, off_t at)                                  \
     {                                                                                              \
         NEXT(ssize_t, name);                                                                       \
-        if (hit(fd_below(fd))) {                                                                   \
+        if (hit("other", fd_below(fd))) {                                                          \
             if (control.error == ENOSPC && size > 1)                                               \
                 (void)!next_fn(fd, data, size / 2, at);                                            \
             errno = control.error;                                                                 \
@@ -198,7 +216,7 @@ PWRITE(pwrite64)
     int name(int fd)                                                                               \
     {                                                                                              \
         NEXT(int, name);                                                                           \
-        return hit(fd_below(fd)) ? -1 : next_fn(fd);                                               \
+        return hit("fsync", fd_below(fd)) ? -1 : next_fn(fd);                                      \
     }
 BY_FD(fsync)
 BY_FD(fdatasync)
@@ -207,7 +225,7 @@ BY_FD(fdatasync)
     int name(int fd, off_t size)                                                                   \
     {                                                                                              \
         NEXT(int, name);                                                                           \
-        return hit(fd_below(fd)) ? -1 : next_fn(fd, size);                                         \
+        return hit("other", fd_below(fd)) ? -1 : next_fn(fd, size);                                \
     }
 TRUNCATE(ftruncate)
 TRUNCATE(ftruncate64)
@@ -217,7 +235,7 @@ TRUNCATE(ftruncate64)
     int name(int fd, off_t at, off_t size)                                                         \
     {                                                                                              \
         NEXT(int, name);                                                                           \
-        return hit(fd_below(fd)) ? control.error : next_fn(fd, at, size);                          \
+        return hit("other", fd_below(fd)) ? control.error : next_fn(fd, at, size);                 \
     }
 POSIX_FALLOCATE(posix_fallocate)
 POSIX_FALLOCATE(posix_fallocate64)
@@ -226,7 +244,7 @@ POSIX_FALLOCATE(posix_fallocate64)
     int name(int fd, int mode, off_t at, off_t size)                                               \
     {                                                                                              \
         NEXT(int, name);                                                                           \
-        return hit(fd_below(fd)) ? -1 : next_fn(fd, mode, at, size);                               \
+        return hit("other", fd_below(fd)) ? -1 : next_fn(fd, mode, at, size);                      \
     }
 FALLOCATE(fallocate)
 FALLOCATE(fallocate64)
@@ -234,13 +252,13 @@ FALLOCATE(fallocate64)
 int rename(const char *from, const char *to)
 {
     NEXT(int, rename);
-    return hit(path_below(AT_FDCWD, to)) ? -1 : next_fn(from, to);
+    return hit("rename", path_below(AT_FDCWD, to)) ? -1 : next_fn(from, to);
 }
 
 int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
     NEXT(int, renameat);
-    return hit(path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to);
+    return hit("rename", path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to);
 }
 
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
@@ -252,13 +270,13 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 int link(const char *from, const char *to)
 {
     NEXT(int, link);
-    return hit(path_below(AT_FDCWD, to)) ? -1 : next_fn(from, to);
+    return hit("rename", path_below(AT_FDCWD, to)) ? -1 : next_fn(from, to);
 }
 
 int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
 {
     NEXT(int, linkat);
-    return hit(path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to, flags);
+    return hit("rename", path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to, flags);
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -266,7 +284,8 @@ int mkdir(const char *path, mode_t mode)
     struct stat sb;
 
     NEXT(int, mkdir);
-    return hit(path_below(AT_FDCWD, path) && lstat(path, &sb) < 0) ? -1 : next_fn(path, mode);
+    return hit("other", path_below(AT_FDCWD, path) && lstat(path, &sb) < 0) ? -1
+                                                                            : next_fn(path, mode);
 }
 
 int mkdirat(int fd, const char *path, mode_t mode)
@@ -275,7 +294,7 @@ int mkdirat(int fd, const char *path, mode_t mode)
     bool meant = path_below(fd, path) && fstatat(fd, path, &sb, AT_SYMLINK_NOFOLLOW) < 0;
 
     NEXT(int, mkdirat);
-    return hit(meant) ? -1 : next_fn(fd, path, mode);
+    return hit("other", meant) ? -1 : next_fn(fd, path, mode);
 }
 
 static mode_t mode_of(int flags, va_list ap)
@@ -302,7 +321,7 @@ static bool creates(int fd, const char *path, int flags)
         va_start(ap, flags);                                                                       \
         mode = mode_of(flags, ap);                                                                 \
         va_end(ap);                                                                                \
-        return hit(creates(AT_FDCWD, path, flags)) ? -1 : next_fn(path, flags, mode);              \
+        return hit("other", creates(AT_FDCWD, path, flags)) ? -1 : next_fn(path, flags, mode);     \
     }
 OPEN(open)
 OPEN(open64)
@@ -317,7 +336,7 @@ OPEN(open64)
         va_start(ap, flags);                                                                       \
         mode = mode_of(flags, ap);                                                                 \
         va_end(ap);                                                                                \
-        return hit(creates(fd, path, flags)) ? -1 : next_fn(fd, path, flags, mode);                \
+        return hit("other", creates(fd, path, flags)) ? -1 : next_fn(fd, path, flags, mode);       \
     }
 OPENAT(openat)
 OPENAT(openat64)
