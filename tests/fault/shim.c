@@ -264,7 +264,7 @@ int renameat(int from_fd, const char *from, int to_fd, const char *to)
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
     NEXT(int, renameat2);
-    return hit(path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to, flags);
+    return hit("rename", path_below(to_fd, to)) ? -1 : next_fn(from_fd, from, to_fd, to, flags);
 }
 
 int link(const char *from, const char *to)
