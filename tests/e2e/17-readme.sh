@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What harnesses/README.md shows works: its files and commands are taken out of it, built and fuzzed.
+# limit: 240
+. tests/e2e/lib.sh
+need fuzzctl fuzzd
+command -v afl-clang-fast >/dev/null || { skip readme "no afl-clang-fast"; exit 0; }
+
+readme=$TOP/harnesses/README.md
+# block FIRST: the fenced block whose first line begins so
+block() {
+    awk -v first="$1" '
+        /^```/ { if (on) exit; fence = !fence; at = 1; next }
+        fence && at { at = 0; on = index($0, first) == 1 }
+        on { print }' "$readme"
+}
+block "/* rle.c:" >"$T/rle.c"
+block "// entry.cc:" >"$T/entry.cc"
+block "/* plain.c:" >"$T/plain.c"
+for name in rle entry plain; do
+    block "# build: $name" >"$T/build-$name.sh"
+    check "the page tells how to build $name" test -s "$T/build-$name.sh"
+done
+check "the page is one" test "$(sed '/^## What is here/,$d' "$readme" | wc -l)" -le 150
+
+cd "$T" || exit 1
+# build NAME KIT
+build() {
+    KIT=$2 AFL_QUIET=1 sh -e "build-$1.sh" >"$1.log" 2>&1 || { tail -n 5 "$1.log"; return 1; }
+    if grep -iE 'warning|error' "$1.log" | grep -v '^\[' | grep .; then return 1; fi
+}
+mkdir -p seeds/rle seeds/entry seeds/plain
+printf aaab >seeds/rle/runs
+head -c 300 /dev/zero >seeds/rle/zeros
+echo hello >seeds/entry/one
+echo hello >seeds/plain/one
+
+# ---- the kit ----------------------------------------------------------------------------------
+check "the kit's example builds, without a word of the compilers" build rle "$TOP/harnesses"
+assert_exit "its seeds pass" 0 ./rle seeds/rle
+assert_exit "init finds its four builds" 0 "$FUZZCTL" init rle-afl
+assert_eq "and no more to wish" "" "$(cat err)"
+assert_exit "it is clean" 0 "$FUZZCTL" run rle.ini --budget 4s
+assert_match "having reached what it must" 'reach +1 of 1 required' "$("$FUZZCTL" report rle)"
+# The invariants are no decoration: with a run too long for its count they fail.
+sed 's/run < 255/run < 257/' rle.c >wrong.c
+sed 's/rle\.c/wrong.c/;s/-o rle/-o wrong/' build-rle.sh >build-wrong.sh
+cp -R seeds/rle seeds/wrong
+rm seeds/wrong/zeros
+head -c 200 /dev/zero >seeds/wrong/zeros
+check "with a bug it builds as well" build wrong "$TOP/harnesses"
+assert_exit "init" 0 "$FUZZCTL" init wrong-afl
+assert_exit "and is found" 10 "$FUZZCTL" run wrong.ini --budget 30s --execs 3000000
+assert_match "by its id" 'invariant rle R2' "$("$FUZZCTL" report wrong)"
+if make -s -C "$TOP" NODEPS=1 BUILD="$BUILD" DESTDIR="$T/inst" PREFIX=/usr install >install.log 2>&1; then
+    mkdir away
+    cp rle.c build-rle.sh away/
+    (cd away && cp ../build-rle.sh . && KIT=$T/inst/usr/share/fuzzd AFL_QUIET=1 sh -e build-rle.sh) >away.log 2>&1
+    assert_exit "with an installed kit it builds, too" 0 away/rle seeds/rle
+else
+    skip "an installed kit" "make install does not work here"
+fi
+
+# ---- others ---------------------------------------------------------------------------------
+if command -v afl-clang-fast++ >/dev/null && build entry "$TOP/harnesses"; then
+    ok "a C++ LLVMFuzzerTestOneInput builds"
+    assert_exit "init" 0 "$FUZZCTL" init entry-afl
+    printf 'hi?' >seeds/entry/two
+    assert_exit "its exception is found" 10 "$FUZZCTL" run entry.ini --budget 8s
+    assert_match "and confirmed" '^crash +[0-9a-f]{12}' "$("$FUZZCTL" artifacts entry)"
+else
+    skip "a C++ LLVMFuzzerTestOneInput" "$(tail -n 1 entry.log)"
+fi
+check "a plain program builds" build plain "$TOP/harnesses"
+assert_exit "init" 0 "$FUZZCTL" init plain-afl
+assert_match "sees that it opens a file" '^args = @@$' "$(cat plain.ini)"
+assert_exit "its bug is found in a file" 10 "$FUZZCTL" run plain.ini --budget 6s
+sed 's/^args = @@$//;s/^name = .*/name = plain-stdin/' plain.ini >stdin.ini
+assert_exit "and on standard input" 10 "$FUZZCTL" run stdin.ini --budget 6s
+assert_match "and confirmed there" '^crash +[0-9a-f]{12}' "$("$FUZZCTL" artifacts plain-stdin)"
+
+# A Rust harness needs cargo-afl and its crates, which not every machine has.
+if command -v cargo-afl >/dev/null 2>&1; then
+    mkdir -p rust/src seeds/harness
+    printf '[package]\nname = "harness"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nafl = "*"\n' >rust/Cargo.toml
+    printf 'fn main() { afl::fuzz!(|d: &[u8]| { if d.starts_with(b"bu") { panic!("found") } }); }\n' >rust/src/main.rs
+    echo hello >seeds/harness/one
+    if (cd rust && cargo afl build --release --offline) >rust.log 2>&1; then
+        assert_exit "a Rust harness: init" 0 "$FUZZCTL" init rust/target/release/harness --seeds seeds/harness
+    else
+        echo "# a Rust harness is not built: $(tail -n 1 rust.log)"
+    fi
+else
+    echo "# a Rust harness is not built: no cargo-afl on this machine"
+fi
+cd "$TOP" || exit 1
