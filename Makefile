@@ -52,7 +52,7 @@ endif
 endif
 
 # ---- Flags --------------------------------------------------------------------------------
-LIBS        := inih libbsd libmd libzstd libarchive libsystemd sqlite3 jansson libelf libdw
+LIBS        := inih libbsd libmd libzstd libxxhash libarchive libsystemd sqlite3 jansson libelf libdw
 pkg_cflags  := $(patsubst -I%,-isystem%,$(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null))
 pkg_libs    := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null)
 test_libs   := $(or $(shell $(PKG_CONFIG) --libs cmocka 2>/dev/null),-lcmocka)
@@ -196,6 +196,15 @@ $(BUILD)/tests/chaos/%: $(CHAOS_SRC) $(wildcard tests/chaos/*.h) $(BUILD)/.stamp
 	$(call say,LINK,$@)
 	$(Q)$(h_cc.afl) $(call h_flags,afl) $(chaos_flags) -o $@ $(CHAOS_SRC)
 check check-e2e: $(BUILD)/tests/chaos/dynamic $(BUILD)/tests/chaos/static
+
+# A program for the fork-server client, in the ways that programs read their input.
+ENGINE_TARGETS := $(addprefix $(BUILD)/tests/engine/,persistent stdin asan)
+$(BUILD)/tests/engine/persistent $(BUILD)/tests/engine/asan: engine_flags := -DTARGET_PERSISTENT
+$(BUILD)/tests/engine/%: tests/engine/target.c $(BUILD)/.stamp-harness-afl
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(if $(filter asan,$*),AFL_USE_ASAN=1) AFL_QUIET=1 $(AFL_CC) $(call h_flags,afl) $(engine_flags) -o $@ $<
+$(BUILD)/tests/unit/test_forkserver: $(ENGINE_TARGETS) $(PRELOAD)
 
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
@@ -459,6 +468,7 @@ st_src.statsd := orchestrator/farm/stats.c
 st_src.lastwords := orchestrator/farm/lastwords.c
 st_src.report := $(patsubst %,orchestrator/triage/%.c,classify report_sanitizer signature text)
 st_src.bundle := $(patsubst %,orchestrator/bundle/%.c,bundle_read bundle_scan manifest)
+st_src.handshake := orchestrator/engine/handshake.c
 st_src.proto := orchestrator/ctl/proto.c
 # Without elfprobe, which looks for words in a harness and would find its own.
 st_src.plan := $(wildcard orchestrator/spec/*.c) \

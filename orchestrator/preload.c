@@ -3,14 +3,16 @@
  * fuzz-preload.so, loaded into the program under test by AFL_PRELOAD. Before main it moves the fork
  * server into the target's own cgroup, so that the kernel's out-of-memory killer and the limit of
  * processes meet the target and not afl-fuzz; and it sets the ladder by which that killer chooses:
- * the fork server before afl-fuzz, a forked child before both. The program under test may use any
+ * the fork server before afl-fuzz, a forked child before both. The server's child dies with it. The program under test may use any
  * allocator and any sanitizer, so there is nothing here but system calls; a step that fails is
  * left out, and the limits of the instance as a whole still hold.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,10 +48,15 @@ static void descriptor_put(const char *number, size_t n)
     (void)syscall(SYS_close, fd);
 }
 
+static pid_t server;
+
 static void on_fork_in_child(void)
 {
     int saved = errno;
 
+    /* Neither AFL++'s runtime nor we are there to end a child whose server was killed. What the child forks is its own affair. */
+    if (syscall(SYS_getppid) == server)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     file_put(OOM_ADJ_FILE, OOM_ADJ_CHILD, sizeof(OOM_ADJ_CHILD) - 1);
     errno = saved;
 }
@@ -97,6 +104,7 @@ __attribute__((constructor(101))) static void enter_target_group(void)
         p += n + (p[n] == ':');
     }
     file_put(OOM_ADJ_FILE, OOM_ADJ_SERVER, sizeof(OOM_ADJ_SERVER) - 1);
+    server = (pid_t)syscall(SYS_getpid);
     (void)pthread_atfork(NULL, NULL, on_fork_in_child);
     errno = saved;
 }

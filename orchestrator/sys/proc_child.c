@@ -58,9 +58,14 @@ static int limit_set(__rlimit_resource_t what, int64_t value)
 
 static int child_fds(const struct proc_child *pc, int *report_fd)
 {
-    int from[3 + KEEP_MAX];
-    int count = 3 + pc->keep_count;
+    int from[3 + KEEP_MAX], at[3 + KEEP_MAX];
+    int count = 3 + pc->keep_count, high = HIGH_FD;
     int i, fd;
+
+    for (i = 0; i < count; i++)
+        at[i] = i < 3 || pc->keep_at == NULL ? i : pc->keep_at[i - 3];
+    if (at[count - 1] >= high)
+        high = at[count - 1] + 1;
 
     /* Sources may sit on the numbers we are about to fill, so all move out of the way first. */
     for (i = 0; i < count; i++) {
@@ -69,30 +74,30 @@ static int child_fds(const struct proc_child *pc, int *report_fd)
         if (src < 0)
             fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         else
-            fd = fcntl(src, F_DUPFD_CLOEXEC, HIGH_FD);
+            fd = fcntl(src, F_DUPFD_CLOEXEC, high);
         if (fd < 0)
             return -errno;
         if (src < 0) {
-            int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+            int moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
 
-            if (high < 0)
+            if (moved < 0)
                 return -errno;
             (void)close(fd);
-            fd = high;
+            fd = moved;
         }
         from[i] = fd;
     }
-    fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, high);
     if (fd < 0)
         return -errno;
     *report_fd = fd;
-    for (i = 0; i < count; i++)
-        if (dup2(from[i], i) < 0)
-            return -errno;
-    if (close_range((unsigned)count, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
-        for (fd = count; fd < 4096; fd++)
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+        for (fd = 3; fd < 4096; fd++)
             (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
+    for (i = 0; i < count; i++)
+        if (dup2(from[i], at[i]) < 0)
+            return -errno;
     return 0;
 }
 
@@ -122,6 +127,8 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
         if (getppid() != parent)
             return -ESRCH;
     }
+    if (pc->subreaper && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return -errno;
     *step = STEP_CGROUP;
     for (i = 0; i < pc->procs_count; i++) {
         if (pc->procs_fds[i] >= 0 && write(pc->procs_fds[i], "0", 1) < 0)
@@ -135,6 +142,8 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
     if (pc->cwd != NULL && chdir(pc->cwd) < 0)
         return -errno;
     *step = STEP_LIMITS;
+    if (pc->no_core && setrlimit(RLIMIT_CORE, &(struct rlimit){0}) < 0)
+        return -errno;
     rc = limit_set(RLIMIT_CPU, pc->cpu_limit_s);
     if (rc == 0)
         rc = limit_set(RLIMIT_AS, pc->as_limit_bytes);

@@ -14,7 +14,8 @@ struct proc_child {
     const struct strv *env; /* NULL: inherit */
     const char *cwd;        /* NULL: keep */
     int std_fd[3];          /* -1: /dev/null */
-    const int *keep_fds;    /* seen as 3, 4, ... */
+    const int *keep_fds;    /* seen as 3, 4, ..., or by the numbers of keep_at */
+    const int *keep_at;     /* ascending, above 2; may be NULL */
     int keep_count;
     const int *procs_fds; /* cgroup.procs files to enter */
     int procs_count;
@@ -22,6 +23,9 @@ struct proc_child {
     int pdeathsig;    /* 0 none */
     bool oom_victim;  /* oom_score_adj 1000 */
     bool seal;        /* sys/seal.h, where it is permitted */
+    bool no_core;     /* RLIMIT_CORE 0 */
+    bool
+        subreaper; /* who loses its parent below it becomes its child, so that kill_tree finds it */
     int64_t cpu_limit_s, as_limit_bytes, fsize_limit_bytes;
 };
 

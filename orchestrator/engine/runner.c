@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread for each server, pinned with it to one core: their conversation is a ping-pong, and
+ * between cores it costs more than the runs do. The thread asks the scheduler for batch treatment,
+ * as a client that is woken by the first of two words gains nothing by interrupting the server.
+ */
+#include "engine/runner.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "engine/map.h"
+#include "sys/cpu.h"
+
+#define ATTEMPTS    2
+#define WORKERS_MAX 256
+
+struct shared {
+    const struct runner_job *job;
+    pthread_mutex_t lock; /* of what follows, and of calls of done() */
+    size_t next;
+    int code; /* of the first that failed */
+    struct err *err;
+};
+
+struct worker {
+    struct shared *shared;
+    int number, cpu;
+    pthread_t thread;
+};
+
+static bool take(struct shared *s, size_t *ret_index)
+{
+    bool more;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->job->cancel != NULL && *s->job->cancel != 0 && s->code == 0)
+        s->code = -ECANCELED;
+    more = s->code == 0 && s->next < s->job->inputs;
+    if (more)
+        *ret_index = s->next++;
+    (void)pthread_mutex_unlock(&s->lock);
+    return more;
+}
+
+static void give_up(struct shared *s, int code, const struct err *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->code == 0) {
+        s->code = code;
+        if (s->err != NULL)
+            *s->err = *err;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* One input in one server. What is told of it is in *r. 0, or -errno of a server that does not come back. */
+static int run_one(struct worker *w, struct forkserver *fs, struct runner_result *r,
+                   struct err *err)
+{
+    const struct runner_job *job = w->shared->job;
+    cleanup_free uint8_t *data = NULL;
+    int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS, i, rc;
+    size_t size = 0;
+
+    r->code = job->read(job->ctx, r->index, &data, &size);
+    if (r->code < 0)
+        return 0;
+    r->run.end = FORKSERVER_LOST;
+    for (i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
+        rc = forkserver_run(fs, data, size, &r->run, err);
+        if (rc == -EFBIG) {
+            r->code = rc;
+            return 0;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    r->map = forkserver_map(fs);
+    r->map_bytes = forkserver_map_bytes(fs);
+    map_classify(forkserver_map(fs), r->map_bytes);
+    r->edges = map_edges(r->map, r->map_bytes);
+    r->map_hash = map_hash(r->map, r->map_bytes);
+    if (r->run.end != FORKSERVER_OK)
+        r->text = forkserver_text(fs, &r->text_bytes);
+    return 0;
+}
+
+static void pin(int cpu)
+{
+    const struct sched_param none = {0};
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    (void)sched_setaffinity(0, sizeof(set), &set);
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    const struct runner_job *job = w->shared->job;
+    struct forkserver_opts opts = job->program;
+    cleanup_free char *scratch = NULL;
+    struct forkserver *fs = NULL;
+    struct runner_result r = {0};
+    struct err err = {0};
+    int rc = 0;
+
+    pin(w->cpu);
+    if (opts.scratch != NULL) {
+        scratch = xasprintf("%s/%d", opts.scratch, w->number);
+        opts.scratch = scratch;
+        if (mkdir(scratch, 0700) < 0 && errno != EEXIST)
+            rc = err_sys(&err, -errno, "%s", scratch);
+    }
+    if (rc == 0)
+        rc = forkserver_open(&opts, &fs, &err);
+    while (rc == 0 && take(w->shared, &r.index)) {
+        r = (struct runner_result){.index = r.index, .text = ""};
+        rc = run_one(w, fs, &r, &err);
+        if (rc == 0) {
+            (void)pthread_mutex_lock(&w->shared->lock);
+            job->done(job->ctx, &r);
+            (void)pthread_mutex_unlock(&w->shared->lock);
+        }
+    }
+    if (rc < 0)
+        give_up(w->shared, rc, &err);
+    forkserver_close(fs);
+    if (scratch != NULL)
+        (void)path_remove_tree(scratch);
+    return NULL;
+}
+
+int runner_run(const struct runner_job *job, struct err *err)
+{
+    struct shared shared = {.job = job, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err};
+    cleanup_free struct worker *workers = xcalloc(WORKERS_MAX, sizeof(*workers));
+    cleanup_free int *cpus = xcalloc(CPU_MAX, sizeof(*cpus));
+    int n_cpus = cpu_allowed(cpus, CPU_MAX);
+    int want = job->workers > 0 ? job->workers : n_cpus, started = 0, rc;
+
+    if (want > WORKERS_MAX)
+        want = WORKERS_MAX;
+    if ((size_t)want > job->inputs)
+        want = (int)job->inputs;
+    while (started < want) {
+        struct worker *w = &workers[started];
+
+        w->shared = &shared;
+        w->number = started;
+        w->cpu = cpus[started % n_cpus];
+        rc = pthread_create(&w->thread, NULL, worker_main, w);
+        if (rc != 0) {
+            struct err why;
+
+            err_sys(&why, -rc, "cannot start a thread");
+            give_up(&shared, -rc, &why);
+            break;
+        }
+        started++;
+    }
+    while (started > 0)
+        (void)pthread_join(workers[--started].thread, NULL);
+    (void)pthread_mutex_destroy(&shared.lock);
+    return shared.code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_RUNNER_H
+#define ENGINE_RUNNER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/forkserver.h"
+
+/*
+ * Runs many inputs in several fork servers of one program, each with a thread and a core of its own. Inputs are named by a number;
+ * they are handed out in their order and end in any. An input that its server died of is run once more in a fresh one, so that
+ * nobody is blamed for another's damage.
+ */
+struct runner_result {
+    size_t index;
+    int code; /* 0; or -errno: the input could not be read or is too large, and nothing was run */
+    struct forkserver_run run; /* from here on only with code 0 */
+    const uint8_t *map;        /* in buckets; of the call only */
+    size_t map_bytes, edges;
+    uint64_t map_hash;
+    const char *
+        text; /* printed by the program, of a run that did not end well; "" else; of the call only */
+    size_t text_bytes;
+};
+
+struct runner_job {
+    struct forkserver_opts program; /* scratch: each server makes an own folder below it */
+    size_t inputs;
+    int workers;      /* 0: one a core that we may use, and no more than there are inputs */
+    int max_attempts; /* of one whose server is lost; 0: 2 */
+    /*
+     * An input's bytes. Called by any worker, so it locks what it shares. 0, and *ret_data is freed with free(); or -errno, told as the code
+     * of its result.
+     */
+    int (*read)(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size);
+    /* Once for each input, by one worker at a time. */
+    void (*done)(void *ctx, const struct runner_result *r);
+    void *ctx;
+    const volatile sig_atomic_t *cancel; /* not 0: no further inputs are begun; may be NULL */
+};
+
+/*
+ * Blocks until all is done. 0; -ECANCELED; or what forkserver_open said of the first server that could not be started, when done() was not called for
+ * some.
+ */
+int runner_run(const struct runner_job *job, struct err *err);
+
+#endif
