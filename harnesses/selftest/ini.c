@@ -140,6 +140,7 @@ static void check_same(const struct spec_key *k, const void *a, const void *b)
         break;
     case SPEC_LIST:
     case SPEC_PATH_LIST:
+    case SPEC_WORDS:
         same = list[0]->n == list[1]->n;
         for (size_t i = 0; same && i < list[0]->n; i++)
             same = strcmp(list[0]->v[i], list[1]->v[i]) == 0;
