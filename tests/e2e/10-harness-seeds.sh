@@ -50,6 +50,7 @@ done <<EOF
 chunk_frame 132 3
 negotiation_frame 116 3
 control_json 80 4
+session_opseq 12 4
 EOF
 reach=$("$HARNESSES/chunk_frame/replay" --reach seeds/chunk_frame-min 2>/dev/null)
 assert_eq "a place that no input reaches counts 0" 0 "$(reach_value "$reach" e_large)"
