@@ -18,6 +18,7 @@ plant_key() {
 # plant_input ID: a smallest input that the bug fails on.
 plant_input() {
     signal='{"type":"signal"'
+    out='\0005\0000\0020a\0013\0003' # 4096 bytes of stdout, 4 rounds
     case $1 in
     CTL_U16_WRAP) printf '{"type":"resize","cols":65616,"rows":24}' ;;
     CTL_EXIT_TRUNC) printf '{"type":"exit","code":4294967296}' ;;
@@ -44,6 +45,19 @@ plant_input() {
     NEG_DUP_LAST) printf '%s,"cmd":[]}' "$neg" ;;
     NEG_ZERO_CLOSED) printf '\000\000\000\000' ;;
     NEG_MAX_GROW) printf 'x' ;;
+    SESS_LOST_EXIT) printf '\000\010\005\144\000a\010\000\000\000\000\013\017' ;;
+    SESS_EXIT_EARLY) printf '\000\000\005\005\000a\010\000\000\000\000' ;;
+    SESS_NO_KILL) printf '\000\030\005\005\000a\013\003' ;;
+    SESS_KILL_AFTER_EXIT) printf '\000\010\011' ;;
+    SESS_DROP_ON_FULL) printf '\000\014%b%b%b\010' "$out" "$out" "$out" ;;
+    SESS_REORDER) printf '\000\014%b%b\005\000\010a\007\000\013\003\010' "$out" "$out" ;;
+    SESS_STDIN_AFTER_SHUT) printf '\000\010\003\003\000\000\000\000\000\001\000a\013\017' ;;
+    SESS_DOUBLE_SENTINEL) printf '\003\010\007\000\010\000\000\000\000' ;;
+    SESS_TAKE_TWICE) printf '\000\010\003\000\001\000\001\000\003\000\002\000\002\000' ;;
+    SESS_CTRL_DUP) printf '\000\004\003\001\000\000\000\000' ;;
+    SESS_STALL) printf '\000\010\005\144\000a\013\003\002!' ;;
+    SESS_SPIN) printf '\000\010\005\073\000a\010\000\000\000\000\013\017' ;;
+    SESS_UAF) printf '\000\020\003\000\001\000\001\000\013\017' ;;
     *) return 1 ;;
     esac
 }
@@ -103,6 +117,7 @@ done
 assert_eq "chunk_frame has ten plants" 10 "$(grep -c '^\[CHUNK_' "$ini")"
 assert_eq "control_json has seven plants" 7 "$(grep -c '^\[CTL_' "$ini")"
 assert_eq "negotiation_frame has eight plants" 8 "$(grep -c '^\[NEG_' "$ini")"
+assert_eq "session_opseq has thirteen plants" 13 "$(grep -c '^\[SESS_' "$ini")"
 for id in $plants; do
     check "$id is a bug of the library" grep -rq "PLANT_BUG_$id\$\|PLANT_BUG_$id)\$" harnesses/targets
 done
