@@ -2,8 +2,7 @@
 /*
  * The seeds of negotiation_frame: 116 inputs. Requests and edge bodies come
  * without a prefix, for the harness frames them itself; the slug of an edge body
- * ends with its verdict. The minimal ones are no request and no whole frame, so
- * that a planted bug is still quiet.
+ * ends with its verdict.
  */
 #include <stdio.h>
 #include <string.h>
@@ -174,12 +173,23 @@ static void error_frames(void)
     }
 }
 
+/* Near what a planted bug needs, but not there: no whole frame, a request with no
+ * blank behind it, one too wide by a digit, nesting within the limit. */
+static void minimal(void)
+{
+    static const char too_wide[] = TTY("65536") "\n";
+    char deep[128] = "{\"x\":";
+    size_t n = strlen(deep);
+
+    seed_add("-min", "\x00\x00\x00", 3, "three-zeros");
+    seed_add("-min", MINIMAL, sizeof(MINIMAL) - 1, "request");
+    seed_add("-min", too_wide, sizeof(too_wide) - 1, "request-too-wide");
+    memset(deep + n, '[', 120);
+    seed_add("-min", deep, n + 120, "open-brackets");
+}
+
 void seeds_generate(void)
 {
-    static const char open_brackets[] = "{\"x\":"
-                                        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
-                                        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";
-
     requests();
     truncations();
     lengths();
@@ -187,8 +197,5 @@ void seeds_generate(void)
     depths();
     numbers();
     error_frames();
-
-    seed_add("-min", "\x00\x00\x00", 3, "three-zeros");
-    seed_add("-min", MINIMAL, sizeof(MINIMAL) - 2, "request-without-end");
-    seed_add("-min", open_brackets, sizeof(open_brackets) - 1, "open-brackets");
+    minimal();
 }
