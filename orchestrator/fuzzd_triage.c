@@ -195,7 +195,8 @@ static void run_input(struct input *in)
     struct daemon *d = in->run->d;
     cleanup_free char *blob = artifact_blob_path(d->state_dir, in->sha256);
     json_t *job = job_input_make(campaign_plan(in->run->campaign), in->target, blob, in->sha256,
-                                 in->hang ? "hang" : "crash", in->name, TRIAGE_RUNS);
+                                 in->hang ? "hang" : "crash", in->name, TRIAGE_RUNS,
+                                 campaign_oom_kills(in->run->campaign, in->target->name));
 
     in->again = false;
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));

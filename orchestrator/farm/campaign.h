@@ -28,7 +28,7 @@ struct campaign {
     int64_t saved_ms;      /* monotonic, of the rows written last */
     bool told_started, told_ended;
     bool interrupted;
-    char why[256]; /* of the interruption */
+    char why[256];      /* of the interruption */
     char unstored[256]; /* why the rows are not what it is now; "" they are, up to figures */
     struct freeze freeze;
     struct guard guard;
@@ -103,6 +103,8 @@ bool campaign_wants_judging(const struct campaign *c, size_t i);
 void campaign_judged(struct campaign *c, size_t i, bool clean, const char *words);
 /* Why target i was skipped, or NULL. Borrowed. */
 const char *campaign_skipped(const struct campaign *c, size_t i);
+/* Kills for memory in a target's instances so far, of all sessions. */
+int64_t campaign_oom_kills(const struct campaign *c, const char *target);
 /* What isolation does not hold for it, a line each: the host's mechanism, and targets that cannot use all of it. Caller frees. */
 char *campaign_isolation_why(const struct campaign *c);
 /* Its object of "status --json"; new reference. */

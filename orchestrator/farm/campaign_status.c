@@ -65,6 +65,19 @@ static json_t *instance_json(struct instance *in, int64_t now_ms)
     return j;
 }
 
+int64_t campaign_oom_kills(const struct campaign *c, const char *target)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < c->plan->n_targets; i++) {
+        const struct target *t = c->targets[i];
+
+        for (size_t k = 0; strcmp(t->spec->name, target) == 0 && k < t->spec->n_instances; k++)
+            sum += instance_oom_kills(t->instances[k]);
+    }
+    return sum;
+}
+
 static json_t *target_json(const struct target *t, const struct counts *n, int64_t now_ms)
 {
     json_t *j = json_object(), *list = json_array();

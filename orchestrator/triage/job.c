@@ -77,17 +77,18 @@ static int64_t hang_timeout_ms(const struct plan_target *t)
 
 json_t *job_input_make(const struct plan *plan, const struct plan_target *t, const char *blob,
                        const char *sha256, const char *artifact_kind, const char *file_name,
-                       int runs)
+                       int runs, int64_t oom_kills)
 {
     char name[256];
 
     (void)plan;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "job", "input",
-                     "target", t->name, "blob", blob, "sha256", sha256, "artifact_kind",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "job",
+                     "input", "target", t->name, "blob", blob, "sha256", sha256, "artifact_kind",
                      artifact_kind, "file", json_text_ascii(name, sizeof(name), file_name), "runs",
                      runs > 0 ? runs : JOB_RUNS, "timeout_ms", (json_int_t)hang_timeout_ms(t),
-                     "memory_bytes", (json_int_t)t->limits.memory_bytes, "args",
-                     json_strv(&t->args), "env", json_strv(&t->env), "programs", programs_json(t));
+                     "memory_bytes", (json_int_t)t->limits.memory_bytes, "oom_kills",
+                     (json_int_t)oom_kills, "args", json_strv(&t->args), "env", json_strv(&t->env),
+                     "programs", programs_json(t));
 }
 
 json_t *job_reach_make(const struct plan *plan, const struct plan_target *t)

@@ -36,10 +36,13 @@
 #define JOB_REPORT_MAX   65536     /* of "report" */
 #define JOB_SAN_SLOWNESS 3         /* a sanitizer build gets that much more time */
 
-/* runs 0: JOB_RUNS. artifact_kind "crash" or "hang"; file_name as AFL++ gave it. Each returns a new reference. */
+/*
+ * runs 0: JOB_RUNS. artifact_kind "crash" or "hang"; file_name as AFL++ gave it; oom_kills of the target so far, which
+ * tells what a SIGKILL was that no replay shows. Each returns a new reference.
+ */
 json_t *job_input_make(const struct plan *plan, const struct plan_target *t, const char *blob,
                        const char *sha256, const char *artifact_kind, const char *file_name,
-                       int runs);
+                       int runs, int64_t oom_kills);
 json_t *job_reach_make(const struct plan *plan, const struct plan_target *t);
 json_t *job_floor_make(const struct plan *plan, const struct plan_target *t);
 json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t);

@@ -8,6 +8,7 @@
 #include "triage/job_input.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct input_job {
     const char *target, *blob, *file;
     bool hang;
     int runs;
+    int64_t oom_kills; /* of the target in the campaign */
     struct strv args, env;
     struct program programs[PROGRAMS_MAX];
     size_t n_programs;
@@ -274,6 +276,16 @@ static void set_unreproduced(const struct input_job *job, struct verdict_of_run 
         strlcpy(v->why, "a hang of the campaign that ends in time when replayed", sizeof(v->why));
         return; /* listed, but no bucket: it is no finding */
     }
+    if (sig == SIGKILL && job->oom_kills > 0) {
+        /* One input alone stays within the limit: a persistent target that leaks, or its children. */
+        strlcpy(v->kind, "oom", sizeof(v->kind));
+        snprintf(v->signature, sizeof(v->signature), "unreproduced %s oom", job->target);
+        snprintf(v->why, sizeof(v->why),
+                 "killed in a campaign whose cgroup counted %" PRId64 " kill%s for memory, and not "
+                 "when replayed alone: memory adds up over executions",
+                 job->oom_kills, job->oom_kills == 1 ? "" : "s");
+        return;
+    }
     snprintf(v->kind, sizeof(v->kind), "%s%s", abbrev != NULL ? "SIG" : "crash",
              abbrev != NULL ? abbrev : "");
     snprintf(v->signature, sizeof(v->signature), "unreproduced %s %s", job->target, v->kind);
@@ -306,11 +318,12 @@ static json_t *answer_make(struct input_job *job)
             programs, json_pack("{s:s, s:s, s:s, s:s}", "role", job->programs[i].role, "path",
                                 job->programs[i].prog.path, "sha256", job->programs[i].sha256,
                                 "build_id", job->programs[i].build_id));
-    detail = json_pack("{s:s, s:s, s:s, s:O, s:o, s:o, s:{s:s, s:s, s:i, s:s, s:s}}", "class",
-                       seen_class, "kind", v.kind, "program", p->role, "runs", job->log, "programs",
-                       programs, "replay", replay_json(p, job->blob), "expect", "class", seen_class,
-                       "kind", v.kind, "signal", p->signal, "evidence", evidence_name(v.evidence),
-                       "marker", v.marker);
+    detail =
+        json_pack("{s:s, s:s, s:s, s:O, s:o, s:o, s:I, s:{s:s, s:s, s:i, s:s, s:s}}", "class",
+                  seen_class, "kind", v.kind, "program", p->role, "runs", job->log, "programs",
+                  programs, "replay", replay_json(p, job->blob), "oom_kills",
+                  (json_int_t)job->oom_kills, "expect", "class", seen_class, "kind", v.kind,
+                  "signal", p->signal, "evidence", evidence_name(v.evidence), "marker", v.marker);
     return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:o}", "ok", 1, "class",
                      v.class_, "kind", v.kind, "signature", v.signature, "why", v.why, "bucket",
                      bucket, "severity", v.severity, "reproduced", p->agree, "runs", p->runs,
@@ -321,7 +334,8 @@ json_t *job_input_run(const json_t *j)
 {
     struct input_job job = {.target = json_str(j, "target", ""),
                             .blob = json_str(j, "blob", ""),
-                            .file = json_str(j, "file", "")};
+                            .file = json_str(j, "file", ""),
+                            .oom_kills = json_int(j, "oom_kills", 0)};
     const json_t *spec;
     json_t *answer = NULL;
     size_t i;

@@ -173,6 +173,12 @@ for fault in $(faults chaos); do
 done
 assert_eq "no fault went as far as its fuse" "" "$(find "$T/marks" -name '*.fuse')"
 assert_match "a big allocation is of class oom" '^oom ' "$(classes oom)"
+assert_match "and so it is when the scores of the killer were changed" '^oom ' "$(classes oomadj)"
+# Many inputs leak a little each: none shows it alone, and the record says what the kernel counted.
+assert_eq "a leak that adds up is no oom of one input" "unreproduced " "$(classes leak)"
+assert_eq "its kind is" oom "$(jq -r '[.buckets[] | select(.target == "leak") | .kind] | unique | join(",")' "$T/report.json")"
+assert_match "with the kills that were counted" 'cgroup counted [1-9][0-9]* kills? for memory' \
+    "$(jq -r '.buckets[] | select(.target == "leak") | .signature_why' "$T/report.json")"
 assert_match "an endless loop is of class timeout" '^timeout ' "$(classes loop)"
 assert_eq "a child that stops itself is no finding" "" "$(classes stop)"
 for fault in oom leak oomadj cglimits cgmount; do
