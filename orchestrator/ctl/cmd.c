@@ -131,6 +131,15 @@ int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client
     return EXIT_DONE;
 }
 
+int cmd_adopt(const struct cmd_entry *e, const struct cmd_env *env)
+{
+    struct client *c = NULL;
+    int code = cmd_live(e, env, &c);
+
+    client_close(c);
+    return code == EXIT_ERROR ? code : EXIT_DONE;
+}
+
 static bool connection_lost(int rc)
 {
     return rc == -ECONNRESET || rc == -EPIPE;

@@ -47,6 +47,11 @@ int cmd_run_find(const struct cmd_entry *e, const struct cmd_env *env, const cha
  */
 int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret);
 /*
+ * The same for a verb that only reads: unfinished runs get a daemon, or the reason why not is printed and the verb goes on
+ * without. Not EXIT_DONE when the index cannot be read, the reason printed.
+ */
+int cmd_adopt(const struct cmd_entry *e, const struct cmd_env *env);
+/*
  * client_call that outlives the daemon: when the connection is lost, whoever goes on with the runs is asked again (started, if need be).
  * For requests that may be made twice. *c is replaced; 0 with *ret NULL (and *c NULL) when nothing is left to ask about. patient: goes on
  * when a signal comes, else -EINTR.

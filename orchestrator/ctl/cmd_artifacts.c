@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
-#include "ctl/client.h"
 #include "ctl/cmd.h"
 #include "report/fields.h"
 #include "store/artifact.h"
@@ -74,15 +73,15 @@ static int artifacts_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct artifact_row *rows = NULL;
     struct run_row run = {0};
-    struct client *c = NULL;
     struct err err = {0};
     size_t n = 0;
     int code, r;
 
     if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
         return cmd_usage(&cmd_artifacts);
-    (void)cmd_live(&cmd_artifacts, env, &c);
-    client_close(c);
+    code = cmd_adopt(&cmd_artifacts, env);
+    if (code != EXIT_DONE)
+        return code;
     struct db *db = NULL;
     code = cmd_run_find(&cmd_artifacts, env, argv[1], &db, &run);
     if (code != EXIT_DONE)

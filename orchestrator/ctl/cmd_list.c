@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
-#include "ctl/client.h"
 #include "ctl/cmd.h"
 #include "report/fields.h"
 #include "store/runs.h"
@@ -61,17 +60,17 @@ static void print_all(const struct cmd_env *env, const struct run_row *rows, siz
 static int list_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct run_row *rows = NULL;
-    struct client *c = NULL;
     struct db *db = NULL;
     struct err err = {0};
     size_t n = 0;
-    int r;
+    int code, r;
 
     (void)argv;
     if (argc > 1)
         return cmd_usage(&cmd_list);
-    (void)cmd_live(&cmd_list, env, &c);
-    client_close(c);
+    code = cmd_adopt(&cmd_list, env);
+    if (code != EXIT_DONE)
+        return code;
     r = db_open(env->state_dir, false, &db, &err);
     if (r == 0)
         r = runs_list(db, false, &rows, &n, &err);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/exitcode.h"
-#include "ctl/client.h"
 #include "ctl/cmd.h"
 #include "oracle/verdict.h"
 #include "report/fields.h"
@@ -48,15 +47,15 @@ static int exit_code_of(const json_t *model)
 static int report_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct report_args args = {0};
-    struct client *c = NULL;
     struct err err = {0};
     json_t *model = NULL;
     int code = EXIT_DONE;
 
     if (!args_parse(argc, argv, &args) || (args.md && env->json))
         return cmd_usage(&cmd_report);
-    (void)cmd_live(&cmd_report, env, &c);
-    client_close(c);
+    code = cmd_adopt(&cmd_report, env);
+    if (code != EXIT_DONE)
+        return code;
     struct db *db = cmd_open_db(&cmd_report, env, &code);
     if (db == NULL)
         return code;

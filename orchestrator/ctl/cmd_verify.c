@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/exitcode.h"
-#include "ctl/client.h"
 #include "ctl/cmd.h"
 #include "report/fields.h"
 #include "store/artifact.h"
@@ -104,15 +103,15 @@ static int tell(const struct cmd_env *env, const struct outcome *o)
 static int verify_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct outcome o = {0};
-    struct client *c = NULL;
     struct err err = {0};
     bool running = false;
     int code = EXIT_DONE, r;
 
     if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
         return cmd_usage(&cmd_verify);
-    (void)cmd_live(&cmd_verify, env, &c);
-    client_close(c);
+    code = cmd_adopt(&cmd_verify, env);
+    if (code != EXIT_DONE)
+        return code;
     struct db *db = cmd_open_db(&cmd_verify, env, &code);
     if (db == NULL)
         return code;

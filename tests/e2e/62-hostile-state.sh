@@ -155,6 +155,18 @@ for cut in 0 1 100 4095 4096 $((size / 2)) $((size - 4096)) $((size - 1)) gone; 
     now=$(stat -c %s "$FZ_STATE/state.db" 2>/dev/null)
     assert_eq "it is left as it was" "${cut#gone}" "$now"
 done
+# Source: sqlite.org/fileformat2.html, "The Database Header": user version at 60, application id at 68.
+foreign() { # OFFSET WORDS
+    rm -f "$FZ_STATE"/state.db*
+    cp -a "$T/state.db" "$FZ_STATE/state.db"
+    printf '\000\000\000\143' | dd of="$FZ_STATE/state.db" bs=1 seek="$1" conv=notrunc 2>/dev/null
+    assert_exit "verify refuses an index whose bytes at $1 are of another" 1 timeout 20 "$FUZZCTL" verify
+    assert_match "in one line" "^1 fuzzctl verify: .*$2" "$(wc -l <"$T/err") $(cat "$T/err")"
+    assert_exit "fuzzd does not start over it" 1 timeout 10 "$FUZZD" --foreground
+    assert_match "and says so" "$2" "$(cat "$T/err")"
+}
+foreign 60 "schema version 99, this program knows [0-9]*: a newer fuzzd has written it"
+foreign 68 "a database of another program"
 rm -f "$FZ_STATE"/state.db*
 cp -a "$T/state.db" "$FZ_STATE/state.db"
 for name in state.db-wal state.db-shm; do
