@@ -37,17 +37,26 @@ static void count_artifacts(const struct artifact_row *rows, size_t n, const cha
     }
 }
 
+/* One whose processes have ended shows that, as long as its files are not gathered: on a full disk that may take a while. */
+static const char *shown_state(const struct instance *in)
+{
+    if (in->draining && in->state != INSTANCE_STOPPING)
+        return "collecting";
+    return instance_state_name(in->state);
+}
+
 static json_t *instance_json(struct instance *in, int64_t now_ms)
 {
     const struct stats *st = &in->stats;
     json_t *j = json_object();
-    bool lives = in->afl.pid > 0 && instance_active(in) && in->state != INSTANCE_BACKING_OFF;
+    bool lives = in->afl.pid > 0 && instance_active(in) && in->state != INSTANCE_BACKING_OFF &&
+                 !in->draining;
 
     json_object_set_new(j, "name", json_string(in->spec->name));
     json_object_set_new(j, "role", json_string(plan_role_name(in->spec->role)));
     json_object_set_new(j, "pid", json_integer(lives ? in->afl.pid : 0));
     json_object_set_new(j, "keeper_pid", json_integer(lives ? in->keeper.pid : 0));
-    json_object_set_new(j, "state", json_string(instance_state_name(in->state)));
+    json_object_set_new(j, "state", json_string(shown_state(in)));
     json_object_set_new(j, "cpu", json_integer(in->cpu));
     json_object_set_new(j, "restarts", json_integer(in->restarts));
     json_object_set_new(j, "execs_done", json_integer(in->execs_total));

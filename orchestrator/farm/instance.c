@@ -385,6 +385,7 @@ void instance_keeper_gone(struct instance *in)
     }
     instance_unwatch_files(in);
     in->draining = true;
+    in->stats.execs_per_sec = 0;
     collect_push(in);
 }
 

@@ -57,6 +57,18 @@ troubled() {
     [ "$(status .trouble)" != null ]
 }
 check "peers 11: status says what cannot be kept" wait_for 5 troubled
+# Nothing of it lives, and its files cannot be gathered: what is shown is true all the same.
+pids=$(status '.targets[0].instances[0] | "\(.keeper_pid) \(.pid)"')
+for pid in $pids; do
+    case $pid in "" | *[!0-9]* | 0 | 1) not_ok "it has pids: $pids" ;; *) kill -KILL "$pid" ;; esac
+done
+shown_dead() {
+    [ "$(status '.targets[0].instances[0] | "\(.state) \(.keeper_pid) \(.pid) \(.execs_per_sec)"')" = "collecting 0 0 0" ]
+}
+check "an instance that is dead and not gathered is shown as that" wait_for 10 shown_dead
+daemon=$("$FUZZCTL" status --json | jq .fuzzd.pid)
+[ "$daemon" -gt 1 ] && kill -KILL "$daemon"
+check "by the next fuzzd, too" wait_for 10 shown_dead
 assert_exit "a stop says when the campaign cannot be finished" 1 "$FUZZCTL" stop full
 assert_match "and why" 'full has stopped, but cannot be finished: .*(full|space)' "$(cat "$T/err")"
 rm -f "$FZ_STATE/filler"
