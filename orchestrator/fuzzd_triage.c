@@ -428,13 +428,14 @@ int triage_init(struct daemon *d, struct err *err)
     const struct cgroup_limits lim = {
         .memory_bytes = TRIAGE_MEMORY, .pids = TRIAGE_PIDS, .cpu_weight_pct = TRIAGE_WEIGHT_PCT};
     cleanup_free char *program = path_find_program("fuzz-triage");
+    cleanup_free char *record = path_join(d->state_dir, "triage.job");
     struct err why = {0};
 
     if (program == NULL)
         return err_set(err, -ENOENT, "fuzz-triage is neither beside fuzzd nor installed");
     if (cgroup_create(d->cgroups, TRIAGE_CGROUP "/jobs", &lim, &d->triage_cg, &why) < 0)
         log_warn("no cgroup for fuzz-triage: %s, going on without", why.msg);
-    return queue_new(d->loop, program, d->triage_cg, &d->queue, err);
+    return queue_new(d->loop, program, record, d->triage_cg, &d->queue, err);
 }
 
 void triage_fini(struct daemon *d)

@@ -28,6 +28,7 @@
 #include "sys/proc.h"
 #include "triage/job.h"
 #include "triage/json_util.h"
+#include "triage/scratch.h"
 
 #define TRIES              2
 #define DEADLINE_SLACK     250000 /* accuracy of the deadline, microseconds */
@@ -57,6 +58,7 @@ struct queue {
     struct item *running;
     pid_t pid;
     int pidfd, answer_fd;
+    char *record;  /* file that names the folder, NULL none */
     char *scratch; /* its TMPDIR, removed with it: a killed process leaves its folders */
     bool timed_out;
     sd_event_source *exit_source, *deadline;
@@ -106,8 +108,7 @@ static struct item *run_close(struct queue *q)
         (void)close(steal_fd(&q->pidfd));
     if (q->answer_fd >= 0)
         (void)close(steal_fd(&q->answer_fd));
-    if (q->scratch != NULL)
-        (void)path_remove_tree(q->scratch);
+    scratch_remove(q->record, q->scratch);
     str_set(&q->scratch, NULL);
     q->running = NULL;
     q->pid = 0;
@@ -289,18 +290,15 @@ static void target_group(struct queue *q, const struct item *it, struct strv *en
 }
 
 /* Our environment with a TMPDIR of the process's own. */
-static int scratch_make(struct queue *q, struct strv *env)
+static int make_env(struct queue *q, struct strv *env)
 {
-    const char *tmp = getenv("TMPDIR");
-    cleanup_free char *dir =
-        xasprintf("%s/fz-job.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    int r = scratch_make(q->record, &q->scratch);
 
-    if (mkdtemp(dir) == NULL)
-        return -errno;
+    if (r < 0)
+        return r;
     for (char **e = environ; *e != NULL; e++)
         strv_add(env, *e);
-    strv_env_set(env, "TMPDIR", dir);
-    q->scratch = steal_ptr(&dir);
+    strv_env_set(env, "TMPDIR", q->scratch);
     return 0;
 }
 
@@ -320,7 +318,7 @@ static int spawn(struct queue *q, const struct item *it, const char *text)
     int r = in < 0 ? in : out < 0 ? out : cgroup_open(q, &ps);
 
     if (r == 0)
-        r = scratch_make(q, &env);
+        r = make_env(q, &env);
     if (r == 0) {
         target_group(q, it, &env);
         strv_add(&argv, q->program);
@@ -331,8 +329,7 @@ static int spawn(struct queue *q, const struct item *it, const char *text)
     for (int i = 0; i < ps.cgroup_procs_count; i++)
         (void)close(ps.cgroup_procs_fd[i]);
     if (r < 0) {
-        if (q->scratch != NULL)
-            (void)path_remove_tree(q->scratch);
+        scratch_remove(q->record, q->scratch);
         str_set(&q->scratch, NULL);
         return r;
     }
@@ -380,8 +377,8 @@ static int on_pump(sd_event_source *s, void *ctx)
     return 0;
 }
 
-int queue_new(sd_event *loop, const char *program, struct cgroup *cg, struct queue **ret,
-              struct err *err)
+int queue_new(sd_event *loop, const char *program, const char *record, struct cgroup *cg,
+              struct queue **ret, struct err *err)
 {
     struct queue *q = xcalloc(1, sizeof(*q));
     int r;
@@ -389,6 +386,8 @@ int queue_new(sd_event *loop, const char *program, struct cgroup *cg, struct que
     TAILQ_INIT(&q->waiting);
     q->loop = sd_event_ref(loop);
     q->program = xstrdup(program);
+    str_set(&q->record, record);
+    scratch_sweep(record);
     q->cg = cg;
     q->pidfd = q->answer_fd = -1;
     r = sd_event_add_defer(loop, &q->pump, on_pump, q);
@@ -418,6 +417,7 @@ void queue_free(struct queue *q)
     sd_event_unref(q->loop);
     free(q->released);
     free(q->program);
+    free(q->record);
     free(q);
 }
 

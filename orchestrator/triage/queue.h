@@ -17,9 +17,12 @@ struct queue;
 typedef void queue_fn(void *ctx,
                       const json_t *answer); /* borrowed; never NULL; may push further jobs */
 
-/* program: path of fuzz-triage. cg (borrowed, may be NULL): entered by each process. */
-int queue_new(sd_event *loop, const char *program, struct cgroup *cg, struct queue **ret,
-              struct err *err);
+/*
+ * program: path of fuzz-triage. record: file that names the working folder of the running job, below the state directory whose lock the caller
+ * holds; one that a killed daemon left is removed. NULL: none. cg (borrowed, may be NULL): entered by each process.
+ */
+int queue_new(sd_event *loop, const char *program, const char *record, struct cgroup *cg,
+              struct queue **ret, struct err *err);
 void queue_free(struct queue *q); /* kills what runs; no callback is called */
 
 /*

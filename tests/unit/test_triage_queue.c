@@ -105,7 +105,7 @@ static void begin(struct got *g, int stop_at)
     memset(g, 0, sizeof(*g));
     g->stop_at = stop_at;
     assert_true(sd_event_new(&g->loop) >= 0);
-    assert_int_equal(queue_new(g->loop, program, NULL, &g->q, &err), 0);
+    assert_int_equal(queue_new(g->loop, program, NULL, NULL, &g->q, &err), 0);
 }
 
 static void end(struct got *g)
@@ -192,7 +192,7 @@ static void a_program_that_is_not_there_is_an_answer(void **state)
 
     (void)state;
     begin(&g, 1);
-    assert_int_equal(queue_new(g.loop, "/nowhere/fuzz-triage", NULL, &q, &err), 0);
+    assert_int_equal(queue_new(g.loop, "/nowhere/fuzz-triage", NULL, NULL, &q, &err), 0);
     queue_push(q, job_named("good"), &g, false, on_answer, &g);
     assert_true(turn(&g, 5000));
     assert_int_equal(g.ok, 0);
