@@ -10,12 +10,24 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
 #include "farm/hostguard.h"
 #include "farm/telemetry.h"
 #include "sys/cpu.h"
+
+static int read_stall_window(struct farm *farm, struct err *err)
+{
+    const char *text = getenv("FUZZ_STALL_WINDOW");
+
+    if (text == NULL || *text == '\0')
+        return 0;
+    if (parse_duration_ms(text, &farm->stall_ms) < 0)
+        return err_set(err, -EINVAL, "FUZZ_STALL_WINDOW: \"%.40s\" is not a duration", text);
+    return 0;
+}
 
 int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup_root *cgroups,
              const struct farm_events *ev, void *ctx, struct farm **ret, struct err *err)
@@ -40,7 +52,9 @@ int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup
         r = err_set(err, -ENOENT, "fuzz-keeper is neither beside fuzzd nor installed");
         goto fail;
     }
-    r = telemetry_new(farm, &farm->telemetry, err);
+    r = read_stall_window(farm, err);
+    if (r == 0)
+        r = telemetry_new(farm, &farm->telemetry, err);
     if (r == 0)
         r = hostguard_new(farm, &farm->guard, err);
     if (r < 0)

@@ -42,6 +42,7 @@ struct farm {
     char *keeper;                /* path of fuzz-keeper */
     struct telemetry *telemetry;
     struct hostguard *guard;
+    int64_t stall_ms; /* FUZZ_STALL_WINDOW: the stall window of a test, 0 as health.c has it */
     const struct farm_events *ev; /* borrowed */
     void *ctx;
     TAILQ_HEAD(campaigns, campaign) campaigns;

@@ -26,9 +26,13 @@ int64_t health_window_ms(const struct health *h, enum instance_state state)
     switch (state) {
     case INSTANCE_STARTING:
     case INSTANCE_CALIBRATING:
+        if (h->window_ms > 0)
+            return h->window_ms;
         return clamp(2 * init_ms + n * HEALTH_CAL_RUNS * one_ms, HEALTH_MIN_CALIB_MS,
                      HEALTH_MAX_MS);
     case INSTANCE_FUZZING:
+        if (h->window_ms > 0)
+            return h->window_ms;
         /* An entry in trim or calibration that times out each time reports between executions. */
         return clamp(HEALTH_CAL_RUNS * one_ms + (h->telemetry ? 0 : 3 * HEALTH_STATS_MS),
                      HEALTH_MIN_FUZZ_MS + (h->telemetry ? 0 : 2 * HEALTH_STATS_MS), HEALTH_MAX_MS);

@@ -15,6 +15,7 @@ struct health {
     int64_t exec_timeout_ms; /* of one execution; 0 unknown */
     int64_t init_timeout_ms; /* of the fork server's start; 0 AFL++'s own */
     int64_t n_inputs;        /* the dry run's: seeds, or the queue at a resume */
+    int64_t window_ms;       /* for tests: this instead of what is reckoned; 0 none */
     bool telemetry;          /* StatsD arrives: a look each second, not each minute */
 };
 

@@ -145,6 +145,7 @@ void instance_tick(struct instance *in, int64_t now_ms)
             in->target->timeout_ms > 0 ? in->target->timeout_ms : in->stats.exec_timeout_ms,
         .init_timeout_ms = in->target->init_timeout_ms,
         .n_inputs = in->target->n_seeds + in->stats.corpus_count,
+        .window_ms = in->farm->stall_ms,
         .telemetry = in->stats.have_statsd,
     };
     int64_t window_ms;

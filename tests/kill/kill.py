@@ -4,8 +4,8 @@
 
     kill.py [--build DIR] [--seeds FIRST-LAST] [--tap] [--keep]
 
-A seed chooses the state in which the kill falls and who is killed; 168 seeds in a row cover every
-state with every kind of kill. Whoever is killed is named by a pidfd opened before its identity is
+A seed chooses the state in which the kill falls and who is killed; 231 seeds in a row cover every
+state with every kind of kill, 22 every state twice. Whoever is killed is named by a pidfd opened before its identity is
 checked; nothing is found by a program's name alone.
 """
 import argparse
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -23,10 +24,13 @@ import tempfile
 import threading
 import time
 
-STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "triage", "planned", "frozen"]
+# The states of farm/instance_table.c, and one of the run: its instances have ended, its verdict is not drawn.
+STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "triage", "planned", "frozen",
+          "stalled", "ended", "failed"]
 WHO = ["fuzzd", "keeper", "afl", "forkserver", "child", "triage"]
 KILLS = [(w,) for w in WHO] + [(a, b) for i, a in enumerate(WHO) for b in WHO[i + 1:]]
 SAMPLE_S = 0.04
+STALL_WINDOW = "2s"  # StatsD tells once a second that it executes
 SLOW_S = 180  # a seed takes 3 to 8 s; this only tells one that hangs
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -55,8 +59,8 @@ class Proc:
     def lives(self):
         return self.state not in "ZX"
 
-    def kill(self):
-        """SIGKILL to this very process. False when it has gone."""
+    def kill(self, sig=signal.SIGKILL):
+        """The signal to this very process. False when it has gone."""
         try:
             fd = os.pidfd_open(self.pid)
         except OSError:
@@ -65,7 +69,7 @@ class Proc:
             now = Proc(self.pid)
             if self.pid <= 1 or now.start != self.start or not now.lives:
                 return False
-            signal.pidfd_send_signal(fd, signal.SIGKILL)
+            signal.pidfd_send_signal(fd, sig)
             return True
         except OSError:
             return False
@@ -165,20 +169,24 @@ class Seed:
         self.seed = seed
         self.random = random.Random(seed)
         self.state = STATES[seed % len(STATES)]
-        self.kills = KILLS[seed % len(KILLS)]  # 8 states and 21 kinds of kill share no factor
+        self.kills = KILLS[seed % len(KILLS)]  # 11 states and 21 kinds of kill share no factor
         self.spread_s = self.random.choice([0, 0, self.random.uniform(0, 0.3)])
         self.dir = tempfile.mkdtemp(prefix="fz-kill.")
         self.root = os.path.join(self.dir, "state")
         os.mkdir(self.root, 0o700)
+        self.tmp = os.path.join(self.dir, "tmp")
+        os.mkdir(self.tmp, 0o700)
         self.cache = opts.cache
         if os.path.isdir(opts.cache):  # what afl-fuzz can do is asked once, not per seed
             shutil.copytree(opts.cache, os.path.join(self.root, "cache"))
         self.build = opts.build
         self.ctl = os.path.join(opts.build, "fuzzctl")
         self.crasher = crasher
-        self.env = dict(os.environ, FUZZ_STATE=self.root, AFL_SKIP_CPUFREQ="1",
+        self.env = dict(os.environ, FUZZ_STATE=self.root, TMPDIR=self.tmp, AFL_SKIP_CPUFREQ="1",
                         AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES="1")
         self.env.pop("FUZZ_RUNTIME_SECS", None)
+        if self.state == "stalled":
+            self.env["FUZZ_STALL_WINDOW"] = STALL_WINDOW
         self.faults = []
         self.killed = []
         self.last_err = ""
@@ -207,16 +215,21 @@ class Seed:
         return p
 
     def spec(self):
-        # One target with two instances, or two targets; one of them waits for a core in "planned".
-        two = self.seed % 2 == 1 or self.state == "planned"
-        cores = 1 if self.state == "planned" else 2
-        text = f"[campaign]\nname = k\nroot = {self.dir}\nbudget = 1500ms\ncores = {cores}\n"
-        for name in ["a", "b"] if two else ["a"]:
-            text += (f"\n[target {name}]\nharness = {self.crasher}\nseeds = seeds\n"
+        # One target with two instances, or two targets; of these one waits for a core, has ended
+        # before the other starts, or cannot fuzz for want of a seed that does not crash.
+        in_turn = self.state in ("planned", "ended")
+        two = self.seed % 2 == 1 or in_turn or self.state == "failed"
+        budget = "6s" if self.state == "stalled" else "1500ms"
+        text = (f"[campaign]\nname = k\nroot = {self.dir}\nbudget = {budget}\n"
+                f"cores = {1 if in_turn else 2}\n")
+        for name, seed in [("a", b"abcdefgh"), ("b", b"!abcdefg" if self.state == "failed" else b"abcdefgh")]:
+            if name == "b" and not two:
+                continue
+            text += (f"\n[target {name}]\nharness = {self.crasher}\nseeds = seeds-{name}\n"
                      f"instances = {1 if two else 2}\ntimeout = 40ms\nhang_timeout = 100ms\n")
-        os.mkdir(os.path.join(self.dir, "seeds"))
-        with open(os.path.join(self.dir, "seeds", "one"), "wb") as f:
-            f.write(b"abcdefgh")
+            os.mkdir(os.path.join(self.dir, f"seeds-{name}"))
+            with open(os.path.join(self.dir, f"seeds-{name}", "one"), "wb") as f:
+                f.write(seed)
         path = os.path.join(self.dir, "k.ini")
         with open(path, "w", encoding="ascii") as f:
             f.write(text)
@@ -239,8 +252,8 @@ class Seed:
         states = [i.get("state") for t in c.get("targets", []) for i in t.get("instances", [])]
         if self.state == "triage":
             return c.get("state") == "triage"
-        if self.state == "planned":
-            return "planned" in states and "fuzzing" in states
+        if self.state in ("planned", "ended"):
+            return self.state in states and "fuzzing" in states
         return self.state in states
 
     def fuzzing(self):
@@ -321,24 +334,28 @@ class Seed:
         if code != 0:
             self.say(f"start ends with {code}: {self.last_err}")
             return False
-        if self.state == "planned":
+        if self.state in ("planned", "ended", "failed"):
             return self.until(self.in_state, 10)
         self.until(self.fuzzing, 3)
         time.sleep(self.random.uniform(0, 0.7))
         if self.state == "stopping":
             self.asked_stop = True
             self.call_behind("stop", "k")
-            self.until(self.in_state, 1, 0.005)
+            return self.until(self.in_state, 1, 0.005)
         elif self.state == "backing-off":
             for p in self.records("afl")[:1]:
                 p.kill()
-            self.until(self.in_state, 2, 0.01)
+            return self.until(self.in_state, 2, 0.01)
+        elif self.state == "stalled":
+            for p in self.records("afl")[:1]:
+                p.kill(signal.SIGSTOP)
+            return self.until(self.in_state, 6)
         elif self.state == "triage":
-            self.until(self.in_state, 10, 0.01)
+            return self.until(self.in_state, 10, 0.01)
         elif self.state == "frozen":
             if self.call("pause", "k")[0] != 0:
                 self.say(f"pause fails: {self.last_err}")
-            self.until(self.in_state, 2, 0.01)
+            return self.until(self.in_state, 2, 0.01)
         return True
 
     def end(self):
@@ -388,8 +405,9 @@ class Seed:
         if not self.asked_stop:
             if self.verdict in ("interrupted", "failed-to-start", "none"):
                 self.say(f"nobody stopped it, and the verdict is {self.verdict}: {run_reasons}")
-            if any(r != "budget" for r in reasons):
-                self.say(f"a target ended as {reasons}, not by its budget")
+            want = {"budget", "failed"} if self.state == "failed" else {"budget"}
+            if not set(reasons) <= want:
+                self.say(f"targets ended as {reasons}, not as {sorted(want)}")
 
     def mine(self):
         found = {}
@@ -446,8 +464,8 @@ class Seed:
             self.left += 1
             self.say(f"left: process {pid} {read(f'/proc/{pid}/cmdline').replace(chr(0), ' ')[:120]}")
             p.kill()
-        if not self.daemon() and self.cgroups():
-            # Killed with nothing left to do: its empty folders go with the next one.
+        if not self.daemon() and (self.cgroups() or os.listdir(self.tmp)):
+            # Killed with nothing left to do: its folders go with the next one.
             subprocess.run([os.path.join(self.build, "fuzzd")], env=self.env, check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         d = self.daemon()
@@ -464,12 +482,15 @@ class Seed:
         self.until(lambda: not self.cgroups(), 2, 0.05)
         for path in self.cgroups():
             self.left += 1
-            self.say(f"left: cgroup {path}")
+            self.say(f"left: cgroup {path}: {[t[len(path):] for t, _, _ in os.walk(path)]}")
             for top, _, _ in os.walk(path, topdown=False):
                 try:
                     os.rmdir(top)
                 except OSError:
                     pass
+        for name in os.listdir(self.tmp):
+            self.left += 1
+            self.say(f"left: {name} in TMPDIR")
         for line in self.segments(sampler):
             self.left += 1
             self.say(f"left: SysV segment {line}")
@@ -487,6 +508,9 @@ class Seed:
                     time.sleep(self.spread_s)
                 if not self.killed:
                     self.strike("fuzzd")
+                # What stood still may come round, or end only with the keeper's patience.
+                for p in self.records("afl") if self.state == "stalled" and self.random.random() < 0.6 else []:
+                    p.kill(signal.SIGCONT)
                 # The next fuzzd, too, while it takes over.
                 if "fuzzd" in self.killed and self.random.random() < 0.4:
                     self.call_behind("status", "k")
@@ -537,6 +561,18 @@ def table(seeds):
     print("{:<24}{:>6}{:>10}{:>8}{:>6}{:>6}".format("all", *total))
 
 
+def unseen(seeds):
+    """States of the table that no kill fell into, where there were seeds enough for each."""
+    text = read(os.path.join(TOP, "orchestrator", "farm", "instance_table.c"))
+    names = re.findall(r'\[INSTANCE_(?!EV_)\w+\] = "([a-z-]+)"', text)
+    if len(names) < 2:
+        return ["the table is not found"]
+    missing = [n for n in names if n not in STATES]
+    if len(seeds) >= 2 * len(STATES):
+        missing += [n for n in STATES if not any(s.state == n and s.reached for s in seeds)]
+    return missing
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", default=os.path.join(TOP, "build"))
@@ -562,7 +598,7 @@ def main():
     try:
         for n in seeds:
             s = Seed(opts, n, crasher)
-            reached = s.run(opts.keep)
+            reached = s.reached = s.run(opts.keep)
             done.append(s)
             what = (f"seed {n}: {'+'.join(s.killed) or 'nobody'} killed while {s.state}"
                     f"{'' if reached else ' (not seen)'}")
@@ -578,9 +614,12 @@ def main():
                     break
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    missing = unseen(done)
+    print(f"not ok every state of an instance was seen: {', '.join(missing)} was not" if missing
+          else "ok every state of an instance is in the matrix")
     if not opts.tap:
         table(done)
-    return 1 if any(s.faults for s in done) else 0
+    return 1 if missing or any(s.faults for s in done) else 0
 
 
 if __name__ == "__main__":

@@ -140,6 +140,10 @@ static void health_allows_for_calibration_and_slow_figures(void **state)
     assert_int_equal(health_window_ms(&slow, INSTANCE_CALIBRATING), 3600000);
     assert_int_equal(health_window_ms(&fast, INSTANCE_FROZEN), 0);
     assert_int_equal(health_window_ms(&fast, INSTANCE_BACKING_OFF), 0);
+    slow.window_ms = 2000;
+    assert_int_equal(health_window_ms(&slow, INSTANCE_STARTING), 2000);
+    assert_int_equal(health_window_ms(&slow, INSTANCE_FUZZING), 2000);
+    assert_int_equal(health_window_ms(&slow, INSTANCE_FROZEN), 0);
 }
 
 /* As 4.04c writes them, colours and all. */
