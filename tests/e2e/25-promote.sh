@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl corpus promote: the only way into the committed seeds. What passes gets in once, with a name that says what
 # it shows and a record of where it came from; the drift check takes it; a campaign changes no seed.
-# limit: 240
+# limit: 400
 . tests/e2e/lib.sh
 need fuzzctl fuzzd harnesses/chunk_frame/afl harnesses/chunk_frame/replay harnesses/chunk_frame/gen_seeds
 
@@ -177,8 +177,8 @@ int main(void)
 END
 AFL_QUIET=1 afl-clang-fast -DFIXED=0 -o "$T/fix" "$T/fix.c" >/dev/null 2>&1
 mkdir "$T/fixseeds"
-echo w >"$T/fixseeds/000-w"
-printf '[campaign]\nname = fix\nbudget = 5s\ncores = 1\n[target fix]\nharness = fix\nseeds = fixseeds\n' >"$T/fix.ini"
+printf p >"$T/fixseeds/000-w"
+printf '[campaign]\nname = fix\nbudget = 90s\nstop_on = first\ncores = 1\n[target fix]\nharness = fix\nseeds = fixseeds\n' >"$T/fix.ini"
 assert_exit "a campaign with a finding" 10 "$FUZZCTL" run "$T/fix.ini"
 bucket=$("$FUZZCTL" artifacts fix | sed -n 's/^crash *\([0-9a-f]\{12\}\) .*/\1/p' | head -n 1)
 assert_exit "the finding is refused while the bug is there" 10 promote "$T/fix.ini" "$bucket"
