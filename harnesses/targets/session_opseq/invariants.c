@@ -121,7 +121,8 @@ static void run(struct drive *v, const struct opseq *q)
     probe_takes(v);
     drive_end(v);
 
-    orderly = orderly && !v->w.fatal;
+    /* Of a stream that does not decode (S5) nothing more is asked. */
+    orderly = orderly && !v->w.fatal && !v->c.lost;
     check_kill(v);
     check_exit(v, orderly);
     check_output(v, orderly);
