@@ -385,7 +385,7 @@ $(foreach t,$(H_TARGETS),$(foreach v,$(H_VARIANTS),\
 # Units of the kit link the objects of the replay build of a target: test_harness_TARGET*.c of
 # that one, test_harness_json*.c of one that reads JSON, any other of the first.
 $(BUILD)/obj/tests/unit/test_harness_%.o: ALL_CPPFLAGS += -Iharnesses -Iharnesses/targets/chunk_frame
-h_unit_of    = $(or $(foreach t,$(H_TARGETS),$(if $(filter test_harness_$(t)%,$(1)),$(t))),\
+h_unit_of    = $(or $(strip $(foreach t,$(H_TARGETS),$(if $(filter test_harness_$(t)%,$(1)),$(t)))),\
 	$(if $(filter test_harness_json%,$(1)),control_json),chunk_frame)
 $(foreach u,$(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS)),\
 	$(eval $(u): $(filter-out %/main_replay.o,$(call h_sdk,replay)) \

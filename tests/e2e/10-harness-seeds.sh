@@ -49,7 +49,7 @@ $t-min: $minimal seeds" "$("$HARNESSES/$t/gen_seeds" --check seeds | sed 's/,.*/
 done <<EOF
 chunk_frame 132 3
 negotiation_frame 116 4
-control_json 80 4
+control_json 80 5
 session_opseq 12 4
 EOF
 reach=$("$HARNESSES/chunk_frame/replay" --reach seeds/chunk_frame-min 2>/dev/null)

@@ -23,7 +23,7 @@ plant_input() {
     CTL_U16_WRAP) printf '{"type":"resize","cols":65616,"rows":24}' ;;
     CTL_EXIT_TRUNC) printf '{"type":"exit","code":4294967296}' ;;
     CTL_NAME_OVERFLOW) printf '%s,"name":"sixteen letters!"}' "$signal" ;;
-    CTL_NULL_NAME) printf '%s}' "$signal" ;;
+    CTL_NULL_NAME) printf '%s,"Name":"INT"}' "$signal" ;;
     CTL_ESC_SPIN) printf '%s,"name":"\\ud800"}' "$signal" ;;
     CTL_NEEDLE) printf '%s,"name":"XYZZY"}' "$signal" ;;
     CTL_OOB_END) printf '{"type":"eof"} ' ;;

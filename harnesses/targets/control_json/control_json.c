@@ -44,6 +44,9 @@ static const char *const kinds[] = {
 
 struct parse {
     struct json_reader r;
+#ifdef PLANT_BUG_CTL_NULL_NAME
+    size_t members;
+#endif
     struct {
         unsigned count;
         size_t twice_at; /* of the second, when there are two */
@@ -70,6 +73,9 @@ static bool members_scan(struct parse *p)
     while (json_object_next(&p->r, &key)) {
         size_t i = field_find(&key);
 
+#ifdef PLANT_BUG_CTL_NULL_NAME
+        p->members++;
+#endif
         if (i < COUNT(fields)) {
             struct json_place place = json_mark(&p->r);
 
@@ -166,7 +172,8 @@ static bool message_read(struct parse *p, struct ctl_message *m, const fz_alloca
         if (p->seen[i].count == 0 && !fields[i].required)
             continue;
 #ifdef PLANT_BUG_CTL_NULL_NAME
-        if (i == FIELD_NAME && p->seen[i].count == 0) {
+        /* Counts the members instead of looking for the one it wants. */
+        if (i == FIELD_NAME && p->seen[i].count == 0 && p->members > 1) {
             const char *volatile name = m->name.s;
 
             m->name.len = strlen(name);
@@ -235,11 +242,14 @@ static bool name_known(const struct json_str *name)
     return ctl_signal_from_name(s, name->len, &signo);
 }
 
+/* The edges of a range are places of their own: afl-fuzz stays near them. */
 static void reach_ok(const struct ctl_message *m)
 {
     switch (m->kind) {
     case CTL_RESIZE:
         FZ_REACH(ok_resize);
+        if (m->cols == UINT16_MAX || m->rows == UINT16_MAX)
+            FZ_REACH(edge_u16);
         break;
     case CTL_SIGNAL:
         if (name_known(&m->name))
@@ -255,6 +265,8 @@ static void reach_ok(const struct ctl_message *m)
             FZ_REACH(ok_exit_neg);
         else
             FZ_REACH(ok_exit);
+        if (m->code == INT32_MAX || m->code == INT32_MIN)
+            FZ_REACH(edge_i32);
         break;
     default:
         break;
@@ -269,7 +281,7 @@ enum json_err ctl_from_slice(const uint8_t *d, size_t n, const fz_allocator *mem
 
     memset(&m, 0, sizeof(m));
     memset(ret, 0, sizeof(*ret));
-    memset(p.seen, 0, sizeof(p.seen));
+    memset(&p, 0, sizeof(p));
     json_reader_init(&p.r, d, n);
     if (!members_scan(&p) || !message_read(&p, &m, mem)) {
         reach_error(&p, &m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seeds of control_json: 80 messages, good and bad, and four minimal ones from
+ * The seeds of control_json: 80 messages, good and bad, and five minimal ones from
  * which a planted bug is still quiet. The slug tells the verdict where it is not
  * plain: -ok or -err.
  */
@@ -171,8 +171,13 @@ void seeds_generate(void)
     nested("nested-128-ok", 127);
     nested("nested-129-err", 128);
 
+    /*
+     * Each is one change away from some bug, and the shortest way to some edge: afl-fuzz
+     * passes over a seed that is not.
+     */
     emit_minimal("five-letters", "{\"type\":\"signal\",\"name\":\"HELLO\"}");
-    emit_minimal("resize", "{\"type\":\"resize\",\"cols\":80,\"rows\":24}");
-    emit_minimal("exit", "{\"type\":\"exit\",\"code\":0}");
-    emit_minimal("escape", "{\"type\":\"signal\",\"name\":\"\\u0041\"}");
+    emit_minimal("resize-max", "{\"type\":\"resize\",\"cols\":65535,\"rows\":65535}");
+    emit_minimal("exit-max", "{\"type\":\"exit\",\"code\":2147483647}");
+    emit_minimal("pair", "{\"type\":\"signal\",\"name\":\"\\ud83d\\ude00 is 4 bytes\"}");
+    emit_minimal("trailing-byte", "{\"type\":\"eof\"}!");
 }

@@ -240,7 +240,7 @@ bool json_u16(struct json_reader *r, uint16_t *out)
     int64_t v;
 
 #ifdef PLANT_BUG_CTL_U16_WRAP
-    if (!json_integer(r, 0, UINT32_MAX, &v))
+    if (!json_integer(r, INT64_MIN, INT64_MAX, &v))
         return false;
 #else
     if (!json_integer(r, 0, UINT16_MAX, &v))
