@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
+#include "ctl/replay_harness.h"
 #include "ctl/replay_target.h"
 #include "report/fields.h"
 #include "spec/spec.h"
@@ -28,6 +29,8 @@
 #define SPEC_EXT    ".ini"
 #define GATE_SPEC   SPECS_DIR "/prerelease" SPEC_EXT
 #define TIMEOUT_MAX (3600 * INT64_C(1000))
+#define JOBS_MAX    256
+#define MEMORY_MIN  (INT64_C(16) << 20)
 
 struct replay {
     const struct cmd_env *env;
@@ -282,32 +285,110 @@ static int conclude(struct replay *r)
     return code != EXIT_DONE ? code : junit;
 }
 
-static int options_parse(struct replay *r, int argc, char **argv)
+static int number_parse(const char *option, const char *text, int *ret)
 {
-    static const struct option options[] = {
-        {"junit", required_argument, NULL, 'j'}, {"timeout", required_argument, NULL, 't'}, {0}};
-    int opt;
+    uint64_t n;
+
+    if (parse_u64(text, JOBS_MAX, &n) < 0 || n == 0)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s %s: allowed is 1 to %d", option, text,
+                        JOBS_MAX);
+    *ret = (int)n;
+    return EXIT_DONE;
+}
+
+static int engine_parse(const char *text, const char **ret)
+{
+    if (strcmp(text, "auto") != 0 && strcmp(text, "fork") != 0 && strcmp(text, "native") != 0)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "--engine %s: allowed are %s", text,
+                        REPLAY_ENGINES);
+    *ret = text;
+    return EXIT_DONE;
+}
+
+/* h->program stays NULL without --harness. */
+static int options_parse(struct replay *r, struct replay_harness *h, int argc, char **argv)
+{
+    static const struct option options[] = {{"junit", required_argument, NULL, 'j'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"harness", required_argument, NULL, 'h'},
+                                            {"engine", required_argument, NULL, 'e'},
+                                            {"jobs", required_argument, NULL, 'n'},
+                                            {"memory", required_argument, NULL, 'm'},
+                                            {0}};
+    const char *only = NULL; /* an option that needs --harness */
+    int opt, code;
 
     optind = 1;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        code = EXIT_DONE;
+        if (strchr("enm", opt) != NULL)
+            only = opt == 'e' ? "--engine" : opt == 'n' ? "--jobs" : "--memory";
         if (opt == 'j')
             r->junit = optarg;
-        else if (opt != 't')
+        else if (opt == 'h')
+            h->program = optarg;
+        else if (opt == 'e')
+            code = engine_parse(optarg, &h->engine);
+        else if (opt == 'n')
+            code = number_parse("--jobs", optarg, &h->jobs);
+        else if (opt == 'm' &&
+                 (parse_size_bytes(optarg, &h->memory_bytes) < 0 || h->memory_bytes < MEMORY_MIN))
+            code =
+                cmd_fail(&cmd_replay, EXIT_USAGE,
+                         "--memory %s: allowed is a size of 16M or more, as in 512M or 2G", optarg);
+        else if (opt == '?')
             return cmd_usage(&cmd_replay);
-        else if (parse_duration_ms(optarg, &r->timeout_ms) < 0 || r->timeout_ms <= 0 ||
-                 r->timeout_ms > TIMEOUT_MAX)
+        if (code != EXIT_DONE)
+            return code;
+        if (opt != 't')
+            continue;
+        if (parse_duration_ms(optarg, &r->timeout_ms) < 0 || r->timeout_ms <= 0 ||
+            r->timeout_ms > TIMEOUT_MAX)
             return cmd_fail(&cmd_replay, EXIT_USAGE,
                             "--timeout %s: allowed is a time up to 1h, as in 500ms or 10s", optarg);
     }
+    h->timeout_ms = r->timeout_ms;
+    if (h->program == NULL && only != NULL)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s goes with --harness", only);
+    if (h->program != NULL && r->junit != NULL)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "--junit does not go with --harness");
     return EXIT_DONE;
+}
+
+/* What follows "--" are arguments of the program. */
+static int harness_exec(struct cmd_env *env, struct replay_harness *h, int argc, char **argv,
+                        char **rest, int n_rest)
+{
+    struct strv args = {0};
+    int code;
+
+    if (optind >= argc)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "--harness %s: name files or folders of inputs",
+                        h->program);
+    for (int i = 0; i < n_rest; i++)
+        strv_add(&args, rest[i]);
+    h->args = &args;
+    h->paths = argv + optind;
+    h->n_paths = argc - optind;
+    code = replay_harness(env, h);
+    strv_clear(&args);
+    return code;
 }
 
 static int replay_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct replay r = {.env = env};
+    struct replay_harness h = {.engine = "auto"};
     cleanup_free char *path = NULL;
-    int code = options_parse(&r, argc, argv);
+    int ours = 1, code;
 
+    while (ours < argc && strcmp(argv[ours], "--") != 0)
+        ours++;
+    code = options_parse(&r, &h, ours, argv);
+    if (code == EXIT_DONE && h.program != NULL)
+        return harness_exec(env, &h, ours, argv, argv + ours + 1, argc - ours - 1);
+    if (code == EXIT_DONE && ours < argc)
+        code = cmd_fail(&cmd_replay, EXIT_USAGE, "-- goes with --harness");
     if (code != EXIT_DONE)
         return code;
     if (optind < argc)
@@ -336,7 +417,10 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
 
 const struct cmd_entry cmd_replay = {
     .name = "replay",
-    .usage = "[SPEC] [TARGET...] [--timeout TIME] [--junit FILE] [--json]",
-    .help = "run the committed seeds through the invariants of their targets",
+    .usage = "[SPEC] [TARGET...] [--timeout TIME] [--junit FILE] [--json]\n"
+             "       fuzzctl replay --harness PROGRAM [--engine auto|fork|native] [--jobs N] "
+             "[--timeout TIME]\n"
+             "                      [--memory SIZE] [--json] PATH... [-- ARGUMENTS]",
+    .help = "run the committed seeds through the invariants of their targets, or any inputs",
     .exec = replay_exec,
 };

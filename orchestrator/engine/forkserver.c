@@ -37,7 +37,10 @@ int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret,
     int rc;
 
     fs->opts = *opts;
-    fs->path = xstrdup(opts->path);
+    /* The program's folder is another than ours. */
+    fs->path = strchr(opts->path, '/') != NULL ? realpath(opts->path, NULL) : NULL;
+    if (fs->path == NULL)
+        fs->path = xstrdup(opts->path);
     str_set(&fs->scratch, opts->scratch);
     str_set(&fs->preload, opts->preload);
     if (opts->args != NULL)

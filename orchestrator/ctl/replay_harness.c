@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many inputs through one program. By its fork server where it has one: some thousand a second
+ * and core, with what they cover; else one process each. An input that cannot be run is told and never counted
+ * as passed. Results are printed in the order of the inputs, whoever of the servers is first.
+ */
+#include "ctl/replay_harness.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/exitcode.h"
+#include "base/parse.h"
+#include "base/path.h"
+#include "corpus/inputs.h"
+#include "ctl/replay_scope.h"
+#include "engine/map.h"
+#include "engine/runner.h"
+#include "plan/elfprobe.h"
+#include "report/fields.h"
+#include "triage/classify.h"
+#include "triage/replay.h"
+
+#define TIMEOUT_MS   1000
+#define MEMORY_BYTES (INT64_C(2) << 30)
+#define PROGRESS_MS  200
+#define LOST         (-1) /* no exit code */
+
+struct result {
+    char *line; /* NULL: nothing to print */
+    bool done;
+};
+
+struct replay {
+    const struct cmd_env *env;
+    const struct replay_harness *o;
+    struct elfprobe elf;
+    struct strv inputs;
+    struct result *results; /* one an input */
+    size_t printed, ended;
+    long passed, failed, unread;
+    uint8_t *seen; /* bits of all maps */
+    size_t seen_bytes;
+    int64_t began_ms, shown_ms;
+    bool progress;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+    interrupted = sig;
+}
+
+static void show_progress(struct replay *r, bool last)
+{
+    const int64_t now_ms = clock_now_ms(), took_ms = now_ms - r->began_ms;
+    double rate = took_ms > 0 ? 1000.0 * (double)r->ended / (double)took_ms : 0;
+    char count[32], left[32] = "-";
+
+    if (!r->progress || (!last && now_ms - r->shown_ms < PROGRESS_MS))
+        return;
+    r->shown_ms = now_ms;
+    if (rate > 0)
+        format_duration(left, sizeof(left),
+                        (int64_t)((double)(r->inputs.n - r->ended) / rate) * 1000);
+    if (last)
+        fputs("\r\033[K", stderr);
+    else
+        fprintf(stderr, "\r\033[K%zu of %zu, %ld failed, %s/s, %s left", r->ended, r->inputs.n,
+                r->failed, format_count(count, sizeof(count), rate), left);
+    (void)fflush(stderr);
+}
+
+/* Prints what can be in order. */
+static void print_ready(struct replay *r)
+{
+    while (r->printed < r->inputs.n && r->results[r->printed].done) {
+        struct result *next = &r->results[r->printed++];
+
+        if (next->line == NULL)
+            continue;
+        if (r->progress)
+            fputs("\r\033[K", stderr);
+        puts(next->line);
+        free(next->line);
+        next->line = NULL;
+    }
+}
+
+static const char *unread_text(int code)
+{
+    return code == -EFBIG ? "larger than AFL++ takes (1 MiB)" : strerror(-code);
+}
+
+static const char *status_of(const struct replay_run *run, const struct verdict_of_run *v)
+{
+    if (strcmp(v->class_, "none") == 0)
+        return "pass";
+    return run->end == REPLAY_TIMEOUT ? "timeout" : v->class_;
+}
+
+/* A run that its server did not come back from says nothing but that. */
+static void judge(const struct replay *r, const struct replay_run *run, struct verdict_of_run *ret)
+{
+    const char *slash = strrchr(r->o->program, '/');
+
+    if (run->end != REPLAY_EXIT || run->code != LOST) {
+        classify_run(run, slash != NULL ? slash + 1 : r->o->program, r->elf.build_id, ret);
+        return;
+    }
+    (void)snprintf(ret->class_, sizeof(ret->class_), "lost");
+    (void)snprintf(ret->kind, sizeof(ret->kind), "the program's fork server died of it");
+}
+
+/* extra: members of the engine's; its reference is taken. */
+static void add_result(struct replay *r, size_t index, int code, const struct replay_run *run,
+                       json_t *extra)
+{
+    const char *file = r->inputs.v[index];
+    struct verdict_of_run v = {.class_ = "none"};
+    struct result *res = &r->results[index];
+    cleanup_free char *name = fields_safe(file);
+
+    if (code == 0)
+        judge(r, run, &v);
+    if (code < 0)
+        r->unread++;
+    else if (strcmp(v.class_, "none") == 0)
+        r->passed++;
+    else
+        r->failed++;
+    if (r->env->json) {
+        json_t *j = json_pack("{s:o, s:s}", "file", fields_string(file), "status",
+                              code < 0 ? "unread" : status_of(run, &v));
+
+        if (code < 0)
+            (void)json_object_set_new(j, "error", json_string(unread_text(code)));
+        if (code == 0 && strcmp(v.class_, "none") != 0) {
+            (void)json_object_set_new(j, "kind", fields_string(v.kind));
+            (void)json_object_set_new(j, "signature", fields_string(v.signature));
+        }
+        if (code == 0) {
+            (void)json_object_set_new(
+                j, "signal", run->end == REPLAY_SIGNAL ? json_integer(run->code) : json_null());
+            (void)json_object_set_new(j, "exit_code",
+                                      run->end == REPLAY_EXIT && run->code != LOST
+                                          ? json_integer(run->code)
+                                          : json_null());
+            (void)json_object_update(j, extra);
+        }
+        res->line = json_dumps(j, JSON_COMPACT);
+        json_decref(j);
+    } else if (code < 0) {
+        res->line = xasprintf("%s: not run: %s", name, unread_text(code));
+    } else if (strcmp(v.class_, "none") != 0) {
+        res->line = xasprintf("%s: %s: %s", name, status_of(run, &v), v.kind);
+    }
+    json_decref(extra);
+    res->done = true;
+    r->ended++;
+    if (!r->env->quiet || r->env->json)
+        print_ready(r);
+    show_progress(r, false);
+}
+
+/* ---- by fork server ---- */
+static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
+{
+    const struct replay *r = ctx;
+
+    return inputs_read(r->inputs.v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+}
+
+static void run_done(void *ctx, const struct runner_result *rr)
+{
+    static const enum replay_end ends[] = {[FORKSERVER_OK] = REPLAY_EXIT,
+                                           [FORKSERVER_CRASH] = REPLAY_SIGNAL,
+                                           [FORKSERVER_TIMEOUT] = REPLAY_TIMEOUT,
+                                           [FORKSERVER_LOST] = REPLAY_EXIT};
+    struct replay *r = ctx;
+    struct replay_run run = {.wall_ms = rr->run.wall_us / 1000};
+    json_t *extra = json_object();
+    char hash[32];
+
+    if (rr->code < 0) {
+        add_result(r, rr->index, rr->code, NULL, extra);
+        return;
+    }
+    run.end = ends[rr->run.end];
+    run.code = rr->run.signo;
+    if (rr->run.end == FORKSERVER_LOST) {
+        run.code = LOST;
+    } else if (rr->run.exit_code >= 0) {
+        run.end = REPLAY_EXIT;
+        run.code = rr->run.exit_code;
+    } else if (run.end == REPLAY_SIGNAL && rr->run.signo == SIGKILL) {
+        /* Not by us, so by the kernel. */
+        run.end = REPLAY_OOM;
+    }
+    run.err_text = xstrndup(rr->text, rr->text_bytes);
+    if (rr->run.end != FORKSERVER_LOST) {
+        if (r->seen == NULL) {
+            r->seen_bytes = rr->map_bytes;
+            r->seen = xcalloc(1, r->seen_bytes);
+        }
+        (void)map_merge(r->seen, rr->map, r->seen_bytes, NULL);
+        (void)snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)rr->map_hash);
+        (void)json_object_set_new(extra, "edges", json_integer((json_int_t)rr->edges));
+        (void)json_object_set_new(extra, "map", json_string(hash));
+    }
+    (void)json_object_set_new(extra, "us", json_integer(rr->run.wall_us));
+    add_result(r, rr->index, 0, &run, extra);
+    free(run.err_text);
+}
+
+static int run_fork(struct replay *r, struct err *err)
+{
+    struct replay_scope *scope = NULL;
+    struct runner_job job = {.inputs = r->inputs.n,
+                             .workers = r->o->jobs,
+                             .read = read_input,
+                             .done = run_done,
+                             .ctx = r,
+                             .cancel = &interrupted};
+    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    struct strv procs = {0};
+    int rc;
+
+    rc = replay_scope_open(r->o->memory_bytes, &procs, &scope, err);
+    if (rc < 0)
+        return rc;
+    job.program = (struct forkserver_opts){
+        .path = r->o->program,
+        .args = r->o->args,
+        .scratch = replay_scope_folder(scope),
+        .persistent = r->elf.persistent,
+        .deferred = r->elf.deferred,
+        .procs = &procs,
+        .preload = r->elf.is_static ? NULL : preload,
+        .run_ms = r->o->timeout_ms,
+        .as_bytes =
+            procs.n == 0 && !r->elf.asan && !r->elf.msan && !r->elf.tsan ? r->o->memory_bytes : 0,
+        .fsize_bytes = REPLAY_FSIZE_MAX,
+        .map_bytes = r->elf.map_size > 0 ? (size_t)r->elf.map_size : 0,
+    };
+    rc = runner_run(&job, err);
+    replay_scope_close(scope);
+    strv_clear(&procs);
+    return rc;
+}
+
+/* ---- one process each ---- */
+static int run_native(struct replay *r, struct err *err)
+{
+    struct replay_program prog = {.path = r->o->program,
+                                  .args = r->o->args,
+                                  .kit = r->elf.kit,
+                                  .takes_file = r->elf.libfuzzer || r->elf.driver,
+                                  .asan = r->elf.asan,
+                                  .msan = r->elf.msan,
+                                  .tsan = r->elf.tsan,
+                                  .ubsan = r->elf.ubsan,
+                                  .timeout_ms = r->o->timeout_ms,
+                                  .memory_bytes = r->o->memory_bytes};
+
+    for (size_t i = 0; i < r->inputs.n; i++) {
+        struct replay_run run = {0};
+        int rc;
+
+        if (interrupted != 0)
+            return -ECANCELED;
+        if (access(r->inputs.v[i], R_OK) < 0) {
+            add_result(r, i, -errno, NULL, json_object());
+            continue;
+        }
+        rc = replay_once(&prog, r->inputs.v[i], &run, err);
+        if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC)
+            return rc;
+        add_result(r, i, rc, &run, json_pack("{s:I}", "us", (json_int_t)run.wall_ms * 1000));
+        replay_run_clear(&run);
+    }
+    return 0;
+}
+
+/* ---- the verb ---- */
+static int find_engine(struct replay *r, bool *ret_fork)
+{
+    const char *engine = r->o->engine;
+    struct err err = {0};
+    int rc = elfprobe_read(r->o->program, &r->elf, &err);
+
+    if (rc < 0)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "--harness %s", err.msg);
+    *ret_fork = strcmp(engine, "fork") == 0 ||
+                (strcmp(engine, "auto") == 0 && r->elf.elf && r->elf.instrumented);
+    return EXIT_DONE;
+}
+
+static int conclude(struct replay *r, int rc, const struct err *err)
+{
+    const int64_t took_ms = clock_now_ms() - r->began_ms;
+    size_t edges = r->seen != NULL ? map_edges(r->seen, r->seen_bytes) : 0;
+    char count[32], took[32];
+
+    show_progress(r, true);
+    print_ready(r);
+    if (r->env->json)
+        printf("{\"passed\":%ld,\"failed\":%ld,\"unread\":%ld,\"left\":%zu,\"edges\":%zu,"
+               "\"map_bytes\":%zu,\"ms\":%lld}\n",
+               r->passed, r->failed, r->unread, r->inputs.n - r->ended, edges, r->seen_bytes,
+               (long long)took_ms);
+    else if (!r->env->quiet && r->ended > 0 && r->seen != NULL)
+        printf("%zu edges of a map of %zu, %s inputs/s in %s\n", edges, r->seen_bytes,
+               format_count(count, sizeof(count),
+                            1000.0 * (double)r->ended / (double)(took_ms > 0 ? took_ms : 1)),
+               format_duration(took, sizeof(took), took_ms));
+    if (rc == -ECANCELED)
+        (void)cmd_fail(&cmd_replay, EXIT_ERROR, "interrupted, %zu of %zu inputs were not run",
+                       r->inputs.n - r->ended, r->inputs.n);
+    else if (rc < 0)
+        (void)cmd_fail(&cmd_replay, EXIT_ERROR, "%s", err->msg);
+    if (!r->env->json && (!r->env->quiet || r->failed > 0))
+        printf("%ld passed, %ld failed%s\n", r->passed, r->failed,
+               r->unread > 0 ? ", and some could not be run" : "");
+    if (r->failed > 0)
+        return EXIT_FINDINGS;
+    return rc < 0 || r->unread > 0 ? EXIT_ERROR : EXIT_DONE;
+}
+
+int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
+{
+    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    struct replay_harness opts = *o;
+    struct replay r = {.env = env, .o = &opts};
+    struct err err = {0};
+    bool by_fork = false;
+    int code, rc = 0;
+
+    if (opts.timeout_ms == 0)
+        opts.timeout_ms = TIMEOUT_MS;
+    if (opts.memory_bytes == 0)
+        opts.memory_bytes = MEMORY_BYTES;
+    code = find_engine(&r, &by_fork);
+    for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++) {
+        if (inputs_add(&r.inputs, o->paths[i], &err) < 0)
+            code = cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
+    }
+    if (code == EXIT_DONE && r.inputs.n == 0)
+        code = cmd_fail(&cmd_replay, EXIT_VACUOUS, "there are no inputs");
+    if (code == EXIT_DONE) {
+        (void)sigaction(SIGINT, &sa, NULL);
+        (void)sigaction(SIGTERM, &sa, NULL);
+        r.results = xcalloc(r.inputs.n, sizeof(*r.results));
+        r.progress = isatty(STDERR_FILENO) && !env->quiet;
+        r.began_ms = clock_now_ms();
+        rc = by_fork ? run_fork(&r, &err) : run_native(&r, &err);
+        code = conclude(&r, rc, &err);
+    }
+    for (size_t i = 0; r.results != NULL && i < r.inputs.n; i++)
+        free(r.results[i].line);
+    free(r.results);
+    free(r.seen);
+    strv_clear(&r.inputs);
+    return code;
+}

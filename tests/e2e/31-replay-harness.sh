@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Our own client of the fork server: the same edges as afl-showmap, input by input, and fuzzctl replay --harness over
+# programs that end in every way.
+# limit: 300
+. tests/e2e/lib.sh
+need harnesses/chunk_frame/afl tests/engine/persistent tests/engine/stdin tests/engine/asan tests/e2e/engine_maps
+
+# ---- the same edges -----------------------------------------------------------------------
+# inputs DIR N SEEDS...: N variants of the seeds, the same every time
+inputs() {
+    python3 - "$@" <<'PY'
+import os, sys
+out, n, seeds = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+os.makedirs(out)
+blobs = [open(os.path.join(d, f), "rb").read() for d in seeds for f in sorted(os.listdir(d)) if not f.endswith(".txt")]
+state = 12345
+for i in range(n):
+    b = bytearray(blobs[i % len(blobs)][:2000])
+    for _ in range(i % 5):
+        state = (state * 1103515245 + 12345) % 2**31
+        at = state // 7 % (len(b) + 1)
+        b[at:at + state % 3] = bytes([state // 65536 % 256])
+    # afl-showmap passes over empty files.
+    open(os.path.join(out, f"{i:05}"), "wb").write(bytes(b) or b"x")
+PY
+}
+
+# same_edges NAME PROGRAM DIR [ENV=VALUE...]
+same_edges() {
+    name=$1 program=$2 dir=$3
+    shift 3
+    mkdir "$T/$name.theirs" "$T/$name.ours"
+    env AFL_QUIET=1 "$@" afl-showmap -q -r -t 5000 -i "$dir" -o "$T/$name.theirs" -- "$program" \
+        >"$T/$name.log" 2>&1 </dev/null
+    check "$name: our client runs them all" "$BUILD/tests/e2e/engine_maps" "$program" "$dir" "$T/$name.ours"
+    find "$T/$name.theirs" -type f -exec sed -i '/^000000:/d' {} +
+    n=$(find "$T/$name.ours" -type f | wc -l)
+    assert_eq "$name: afl-showmap has a map of each of $n" "$n" "$(find "$T/$name.theirs" -type f | wc -l)"
+    assert_eq "$name: the maps are equal" "" "$(diff -rq "$T/$name.theirs" "$T/$name.ours" | head -n 3)"
+}
+
+inputs "$T/frames" 1200 seeds/chunk_frame
+same_edges chunk_frame "$HARNESSES/chunk_frame/afl" "$T/frames"
+same_edges asan "$HARNESSES/chunk_frame/asan" "$T/frames" ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0
+inputs "$T/few" 200 seeds/control_json
+same_edges stdin "$BUILD/tests/engine/stdin" "$T/few"
+
+# ---- every way to end ----------------------------------------------------------------------
+mkdir "$T/ends"
+for c in A S 9 L E K F W abc; do printf '%s' "$c" >"$T/ends/$c"; done
+: >"$T/ends/empty"
+head -c 1048577 /dev/zero >"$T/ends/large"
+printf A >"$T/ends/$(printf 'odd\nname\377')"
+mkfifo "$T/ends/fifo"
+ln -s /dev/zero "$T/ends/link"
+printf x >"$T/ends/.hidden"
+R="$FUZZCTL replay --timeout 300ms --harness"
+
+# ends NAME PROGRAM [-- ARGS]
+ends() {
+    name=$1 program=$2
+    shift 2
+    # shellcheck disable=SC2086
+    assert_exit "$name: failures are exit code 10" 10 $R "$program" "$T/ends" "$@"
+    got=$(sed "s|$T/ends/||" "$T/out")
+    assert_match "$name: a crash is told" "A: crash: SIGABRT" "$got"
+    assert_match "$name: another" "S: crash: SIGSEGV" "$got"
+    assert_match "$name: a kill that is not ours is for want of memory" "9: oom: SIGKILL" "$got"
+    assert_match "$name: a hang is told" "L: timeout: timeout" "$got"
+    assert_match "$name: a server that died" "K: lost: the program's fork server died of it" "$got"
+    assert_match "$name: too large an input is not run" "large: not run: larger than AFL" "$got"
+    assert_match "$name: odd names are shown safely" 'odd\\x0aname\\xff: crash' "$got"
+    assert_match "$name: counts" "5 passed, 6 failed, and some could not be run" "$got"
+    assert_eq "$name: in the order of the names" "$(LC_ALL=C sort "$T/out" | grep '^/' )" "$(grep '^/' "$T/out")"
+    # shellcheck disable=SC2086
+    assert_exit "$name: as JSON" 10 $R "$program" --json "$T/ends" "$@"
+    assert_eq "$name: a line an input" "12 11" \
+        "$(grep -c '"status"' "$T/out") $(grep -c '"us"' "$T/out")"
+    check "$name: each is JSON" jq -e . "$T/out"
+    assert_eq "$name: totals" '[5,6,1,0]' "$(tail -n 1 "$T/out" | jq -c '[.passed,.failed,.unread,.left]')"
+}
+ends persistent "$BUILD/tests/engine/persistent"
+ends stdin "$BUILD/tests/engine/stdin"
+ends file "$BUILD/tests/engine/stdin" -- @@
+
+# ---- what is named ---------------------------------------------------------------------------
+H=$HARNESSES/chunk_frame/afl
+mkdir -p "$T/afl/main/queue/.state" "$T/afl/main/crashes" "$T/afl/second/queue" "$T/empty"
+: >"$T/afl/main/fuzzer_setup"
+: >"$T/afl/second/fuzzer_setup"
+cp seeds/chunk_frame/001-* "$T/afl/main/queue/"
+cp seeds/chunk_frame/002-* "$T/afl/second/queue/"
+cp seeds/chunk_frame/003-* "$T/afl/main/crashes/"
+cp seeds/chunk_frame/004-* "$T/afl/main/queue/.state/"
+assert_exit "of AFL++ output the queues are taken" 0 "$FUZZCTL" replay --harness "$H" "$T/afl"
+assert_match "of every instance" "^2 passed, 0 failed" "$(cat "$T/out")"
+assert_exit "of one instance its own" 0 "$FUZZCTL" replay --harness "$H" "$T/afl/main"
+assert_match "and no crashes" "^1 passed, 0 failed" "$(cat "$T/out")"
+assert_exit "no inputs prove nothing" 11 "$FUZZCTL" replay --harness "$H" "$T/empty"
+assert_exit "a path that is not there" 2 "$FUZZCTL" replay --harness "$H" "$T/none"
+assert_exit "a program that is not there" 2 "$FUZZCTL" replay --harness "$T/none" "$T/afl"
+assert_exit "no path" 2 "$FUZZCTL" replay --harness "$H"
+assert_exit "an unknown engine" 2 "$FUZZCTL" replay --harness "$H" --engine warp "$T/afl"
+assert_match "is told what there is" "allowed are auto, fork, native" "$(cat "$T/err")"
+assert_exit "--engine without --harness" 2 "$FUZZCTL" replay --engine fork
+assert_exit "a program without a fork server has none" 1 "$FUZZCTL" replay --harness /bin/true --engine fork "$T/afl"
+assert_match "and that is said" "ended before its fork server was up" "$(cat "$T/err")"
+assert_exit "but runs natively" 0 "$FUZZCTL" replay --harness /bin/cat "$T/afl"
+assert_exit "as a replay build does" 0 "$FUZZCTL" replay --harness "$HARNESSES/chunk_frame/replay" "$T/afl"
+assert_exit "a sanitizer build" 0 "$FUZZCTL" replay --harness "$HARNESSES/chunk_frame/asan" "$T/afl"
+
+# ---- nothing is left -------------------------------------------------------------------------
+"$FUZZCTL" replay --timeout 30s --harness "$BUILD/tests/engine/persistent" "$T/ends/L" >"$T/out" 2>&1 &
+pid=$!
+sleep 1
+kids=$(pgrep -g 0 -P "$pid" 2>/dev/null; pgrep -P "$pid")
+[ "$pid" -gt 1 ] && kill -9 "$pid"
+wait "$pid" 2>/dev/null
+for k in $kids; do
+    wait_for 5 sh -c "! kill -0 $k 2>/dev/null" || true
+    check "killed by force, it leaves no server" sh -c "! kill -0 $k 2>/dev/null"
+done
+check "there was one" test -n "$kids"
+assert_exit "the next replay" 0 "$FUZZCTL" replay --harness "$H" "$T/afl"
+assert_eq "takes away the folder" "" "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'fuzzctl-replay.*' -user "$(id -u)" 2>/dev/null)"
+assert_eq "and the cgroup of one that was killed" "" \
+    "$(find /sys/fs/cgroup -type d -name "replay.$pid" 2>/dev/null)"
+
