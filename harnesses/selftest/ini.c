@@ -23,38 +23,65 @@ static const char *const ids[] = {"I1", "I2", "I3", "I4", "I5", "I6", NULL};
 static const char *const reach[] = {"accepted", "refused", "reloaded", NULL};
 const struct fz_target fz_target = {"selftest-ini", 256u << 20, ids, reach, NULL};
 
-/* Stands for spec_paths.c: makes paths absolute and asks nobody. */
-void spec_paths_check(struct spec *spec, struct spec_faults *faults)
+/* These stand for spec_paths.c: they make paths absolute and ask nobody. */
+bool spec_root_check(struct spec *spec, struct spec_faults *faults)
 {
     (void)faults;
     if (spec->root == NULL)
-        return;
+        return false;
     cleanup_free char *root = path_resolve("/srv", spec->root);
     str_set(&spec->root, root);
-    for (size_t t = 0; t < spec->n_targets; t++) {
-        for (size_t i = 0; i < spec_keys_count; i++) {
-            const struct spec_key *k = &spec_keys[i];
-            char **at = (char **)(void *)((char *)&spec->targets[t] + k->offset);
+    return true;
+}
 
-            if (k->scope != SPEC_TARGET)
-                continue;
-            if (k->type == SPEC_PATH_LIST) {
-                struct strv *list = (void *)at;
+bool spec_plants_file_read(struct spec *spec, struct spec_faults *faults, char **ret_text,
+                           size_t *ret_size)
+{
+    (void)faults;
+    (void)ret_text;
+    (void)ret_size;
+    if (spec->plants_file != NULL) {
+        cleanup_free char *path = path_resolve(spec->root, spec->plants_file);
 
-                for (size_t j = 0; j < list->n; j++) {
-                    char *path = path_resolve(spec->root, list->v[j]);
+        str_set(&spec->plants_file, path);
+    }
+    return false;
+}
 
-                    free(list->v[j]);
-                    list->v[j] = path;
-                }
-            } else if (*at != NULL && (k->type == SPEC_PATH_DIR || k->type == SPEC_PATH_FILE ||
-                                       k->type == SPEC_PATH_PROGRAM)) {
-                cleanup_free char *path = path_resolve(spec->root, *at);
+static void make_absolute(const struct spec *spec, unsigned scope, void *base)
+{
+    for (size_t i = 0; i < spec_keys_count; i++) {
+        const struct spec_key *k = &spec_keys[i];
+        char **at = (char **)(void *)((char *)base + k->offset);
 
-                str_set(at, path);
+        if (k->scope != scope)
+            continue;
+        if (k->type == SPEC_PATH_LIST) {
+            struct strv *list = (void *)at;
+
+            for (size_t j = 0; j < list->n; j++) {
+                char *path = path_resolve(spec->root, list->v[j]);
+
+                free(list->v[j]);
+                list->v[j] = path;
             }
+        } else if ((k->type == SPEC_PATH_DIR || k->type == SPEC_PATH_FILE ||
+                    k->type == SPEC_PATH_PROGRAM) &&
+                   *at != NULL) {
+            cleanup_free char *path = path_resolve(spec->root, *at);
+
+            str_set(at, path);
         }
     }
+}
+
+void spec_paths_check(struct spec *spec, bool root_ok, struct spec_faults *faults)
+{
+    (void)faults;
+    for (size_t t = 0; root_ok && t < spec->n_targets; t++)
+        make_absolute(spec, SPEC_TARGET, &spec->targets[t]);
+    for (size_t p = 0; root_ok && p < spec->n_plants; p++)
+        make_absolute(spec, SPEC_PLANT, &spec->plants[p]);
 }
 
 /* Reads text as the file that it is in the product. */
@@ -139,8 +166,8 @@ static void check_same(const struct spec_key *k, const void *a, const void *b)
         same = memcmp(at[0], at[1], sizeof(int)) == 0;
         break;
     case SPEC_LIST:
-    case SPEC_PATH_LIST:
     case SPEC_WORDS:
+    case SPEC_PATH_LIST:
         same = list[0]->n == list[1]->n;
         for (size_t i = 0; same && i < list[0]->n; i++)
             same = strcmp(list[0]->v[i], list[1]->v[i]) == 0;
@@ -161,6 +188,7 @@ static void check_equal(const struct spec *a, const struct spec *b)
 {
     MUST(a->n_targets == b->n_targets, "I4", "%zu targets, printed %zu", a->n_targets,
          b->n_targets);
+    MUST(a->n_plants == b->n_plants, "I4", "%zu plants, printed %zu", a->n_plants, b->n_plants);
     MUST(a->has_seed == b->has_seed, "I4", "seed is set in one");
     for (size_t i = 0; i < spec_keys_count; i++) {
         const struct spec_key *k = &spec_keys[i];
@@ -178,6 +206,8 @@ static void check_equal(const struct spec *a, const struct spec *b)
             else if (k->scope & SPEC_LIMITS)
                 check_same(k, &x->limits, &y->limits);
         }
+        for (size_t p = 0; k->scope == SPEC_PLANT && p < a->n_plants; p++)
+            check_same(k, &a->plants[p], &b->plants[p]);
     }
 }
 

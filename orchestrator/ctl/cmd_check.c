@@ -94,9 +94,10 @@ static void add_json(struct check *c, const char *path, const struct spec *spec,
     json_t *list = json_array();
     for (size_t i = 0; i < faults->n; i++) {
         const struct spec_fault *f = &faults->v[i];
-        json_array_append_new(list, json_pack("{s:i,s:s,s:s,s:s,s:b}", "line", f->line, "section",
-                                              f->section, "key", f->key, "message", f->msg,
-                                              "warning", (int)f->warning));
+        json_array_append_new(list, json_pack("{s:s*,s:i,s:s,s:s,s:s,s:b}", "file",
+                                              f->file[0] != '\0' ? f->file : NULL, "line", f->line,
+                                              "section", f->section, "key", f->key, "message",
+                                              f->msg, "warning", (int)f->warning));
     }
     json_array_append_new(c->files, json_pack("{s:s,s:b,s:I,s:o}", "file", path, "ok",
                                               (int)(spec_faults_errors(faults) == 0), "targets",

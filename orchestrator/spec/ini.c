@@ -127,7 +127,8 @@ static bool section_line(struct reader *rd)
     char *name = rd->text + 1, *close = find_or_comment(name, "]");
     const char *rest = close;
     if (*close != ']') {
-        fault(rd, "a section without ']'; allowed: [campaign], [limits], [target NAME]");
+        fault(rd,
+              "a section without ']'; allowed: [campaign], [limits], [target NAME], [plant NAME]");
         return false;
     }
     *close = '\0';

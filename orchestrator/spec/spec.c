@@ -157,7 +157,7 @@ static void set_defaults(struct spec_loader *ld)
     struct spec_where at = {0, NULL, NULL, NULL};
     for (size_t i = 0; i < spec_keys_count; i++) {
         const struct spec_key *k = &spec_keys[i];
-        if (k->def == NULL || k->scope == SPEC_TARGET)
+        if (k->def == NULL || k->scope == SPEC_TARGET || k->scope == SPEC_PLANT)
             continue;
         struct strv def = {0};
         strv_add(&def, k->def);
@@ -179,6 +179,21 @@ static void name_from_file(struct spec_loader *ld)
             ld->faults, 0, "campaign", "name", false,
             "\"%s\", taken from the file's name, is not a name; allowed: " SPEC_NAME_TEXT,
             spec_value_shown(shown, ld->spec->name));
+}
+
+/* The file of "plants", as if it stood behind the spec. */
+static void read_plants(struct spec_loader *ld)
+{
+    struct spec_loader more = {.spec = ld->spec, .faults = ld->faults, .plants_only = true};
+    cleanup_free char *written = NULL;
+    cleanup_free char *text = NULL;
+    size_t size = 0, n = ld->faults->n;
+
+    str_set(&written, ld->spec->plants_file);
+    if (!spec_plants_file_read(ld->spec, ld->faults, &text, &size))
+        return;
+    spec_lines_read(&more, text, size);
+    spec_faults_in_file(ld->faults, n, written);
 }
 
 int spec_read(const char *path, const struct spec_overrides *ov, struct spec **ret,
@@ -207,9 +222,13 @@ int spec_read(const char *path, const struct spec_overrides *ov, struct spec **r
     spec_lines_read(ld, spec->text, size);
     override_all(ld, ov);
     name_from_file(ld);
+    bool root_ok = spec_root_check(spec, faults);
+    if (root_ok)
+        read_plants(ld);
     check_whole(ld);
     spec_after_check(spec, faults);
-    spec_paths_check(spec, faults);
+    spec_plants_check(spec, faults);
+    spec_paths_check(spec, root_ok, faults);
     free(ld);
     *ret = spec;
     return 0;
@@ -256,6 +275,11 @@ void spec_free(struct spec *spec)
         free(spec->targets[i].name);
     }
     free(spec->targets);
+    for (size_t i = 0; i < spec->n_plants; i++) {
+        free_fields(&spec->plants[i], SPEC_PLANT);
+        free(spec->plants[i].name);
+    }
+    free(spec->plants);
     free_fields(spec, SPEC_CAMPAIGN);
     free(spec->marks);
     free(spec->path);

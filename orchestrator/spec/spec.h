@@ -45,6 +45,25 @@ struct spec_target {
     uint64_t set;              /* bit per key of the table that the file set in this section */
 };
 
+/* A build of a target with one known bug in it: what a campaign on it has to find. */
+enum spec_variant { SPEC_VARIANT_PLAIN, SPEC_VARIANT_ASAN, SPEC_VARIANT_CMPLOG };
+enum spec_plant_replay { SPEC_REPLAY_YES, SPEC_REPLAY_NO };
+enum spec_plant_startup { SPEC_STARTUP_NO, SPEC_STARTUP_YES };
+struct spec_plant {
+    char *name;
+    int line;     /* of its section */
+    bool in_file; /* of plants_file, else of the spec itself */
+    char *target;
+    enum spec_variant variant;
+    struct strv allow; /* CLASS or CLASS:ID */
+    int64_t execs, wall_ms;
+    enum spec_plant_replay replay;
+    enum spec_plant_startup startup;
+    char *seeds, *mutator; /* absolute or NULL */
+    char *dir;             /* as written, relative to root, or NULL: build/plants/NAME/TARGET */
+    char *build;           /* command line, or NULL: make plant PLANT=NAME */
+};
+
 struct spec_mark;
 struct spec {
     char *path, *root, *name;
@@ -56,6 +75,9 @@ struct spec {
     struct spec_limits limits;
     struct spec_target *targets;
     size_t n_targets;
+    char *plants_file;         /* absolute or NULL */
+    struct spec_plant *plants; /* of the spec, then of plants_file */
+    size_t n_plants;
     char *text; /* the file as read, for the run's folder */
     size_t text_size;
     struct spec_mark *marks; /* where each key stands; private to spec/ */
@@ -65,6 +87,7 @@ struct spec {
 /* One fault: "file:line: [section] key: what is wrong and what is allowed". line 0 when it belongs to the whole file. */
 struct spec_fault {
     int line;
+    char file[256]; /* as written in the spec, of a fault in plants_file; "": the spec itself */
     char section[64], key[64]; /* as shown: "limits", "target NAME" */
     char msg[512];
     bool warning; /* told, but the spec is taken */
@@ -76,6 +99,8 @@ struct spec_faults {
 void spec_faults_clear(struct spec_faults *f);
 void spec_faults_add(struct spec_faults *f, int line, const char *section, const char *key,
                      bool warning, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Faults from number n on belong to that file. */
+void spec_faults_in_file(struct spec_faults *f, size_t n, const char *file);
 size_t spec_faults_errors(const struct spec_faults *f); /* not counting warnings */
 /* One line per fault, sorted by line; path as given by the user. */
 void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out);
@@ -99,6 +124,8 @@ int spec_load(const char *path, const struct spec_overrides *ov, struct spec **r
 int spec_read(const char *path, const struct spec_overrides *ov, struct spec **ret,
               struct spec_faults *faults, struct err *err);
 void spec_free(struct spec *spec);
+/* Whether a word of "allow" is CLASS or CLASS:ID with a class that is known. */
+bool spec_allow_ok(const char *word);
 
 /* The line on which key of a section stands ("campaign", "limits", "NAME" or "target NAME" of a target), 0 when it is not set there. */
 int spec_line(const struct spec *spec, const char *section, const char *key);

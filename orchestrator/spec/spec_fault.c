@@ -60,6 +60,15 @@ void spec_faults_add(struct spec_faults *f, int line, const char *section, const
     copy_cut(ft->key, sizeof(ft->key), text.msg);
 }
 
+void spec_faults_in_file(struct spec_faults *f, size_t n, const char *file)
+{
+    struct err shown;
+
+    (void)err_set(&shown, 0, "%s", file);
+    for (; n < f->n; n++)
+        copy_cut(f->v[n].file, sizeof(f->v[n].file), shown.msg);
+}
+
 size_t spec_faults_errors(const struct spec_faults *f)
 {
     size_t n = 0;
@@ -72,6 +81,8 @@ static int compare_lines(const void *a, const void *b)
 {
     const struct spec_fault *x = *(const struct spec_fault *const *)a;
     const struct spec_fault *y = *(const struct spec_fault *const *)b;
+    if (strcmp(x->file, y->file) != 0)
+        return strcmp(x->file, y->file);
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return x < y ? -1 : x > y; /* as they were found */
@@ -89,7 +100,7 @@ void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out)
     qsort(order, f->n, sizeof(struct spec_fault *), compare_lines);
     for (size_t i = 0; i < f->n; i++) {
         const struct spec_fault *ft = order[i];
-        (void)fputs(shown.msg, out);
+        (void)fputs(ft->file[0] != '\0' ? ft->file : shown.msg, out);
         if (ft->line > 0)
             (void)fprintf(out, ":%d", ft->line);
         (void)fprintf(out, ": %s", ft->warning ? "warning: " : "");

@@ -14,6 +14,7 @@
 #define CAMPAIGN(f) offsetof(struct spec, f)
 #define LIMITS(f)   offsetof(struct spec_limits, f)
 #define TARGET(f)   offsetof(struct spec_target, f)
+#define PLANT(f)    offsetof(struct spec_plant, f)
 #define BOTH        (SPEC_LIMITS | SPEC_TARGET)
 #define SECOND      INT64_C(1000)
 #define HOUR        (3600 * SECOND)
@@ -33,6 +34,7 @@ const struct spec_key spec_keys[] = {
     {"cores", SPEC_CAMPAIGN, SPEC_CORES, 0, 0, NULL, "all-1", "cores the campaign may use", CAMPAIGN(cores)},
     {"seed", SPEC_CAMPAIGN, SPEC_COUNT, 0, (INT64_C(1) << 53) - 1, "random", "random", "seed of the instances' random choices", CAMPAIGN(seed)},
     {"stop_on", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "never|first", "never", "whether the first finding ends the campaign", CAMPAIGN(stop_on)},
+    {"plants", SPEC_CAMPAIGN, SPEC_PATH_FILE, 0, 0, NULL, NULL, "file with more planted bugs", CAMPAIGN(plants_file)},
 
     {"memory", BOTH, SPEC_SIZE, 16 * MIB, 16 * TIB, NULL, "2G", "memory of a target process", LIMITS(memory_bytes)},
     {"pids", BOTH, SPEC_COUNT, 1, 32768, NULL, "128", "processes and threads of a target", LIMITS(pids)},
@@ -61,6 +63,18 @@ const struct spec_key spec_keys[] = {
     {"after", SPEC_TARGET, SPEC_WORDS, 0, 256, NULL, NULL, "targets that end clean before this one starts", TARGET(after)},
     {"watch", SPEC_TARGET, SPEC_PATH_LIST, 0, 256, NULL, NULL, "sources that belong to the target, one a line", TARGET(watch)},
     {"build", SPEC_TARGET, SPEC_TEXT, 0, 0, NULL, NULL, "command that builds the target", TARGET(build)},
+
+    {"target", SPEC_PLANT, SPEC_NAME, 1, 40, NULL, NULL, "target that holds the bug", PLANT(target)},
+    {"variant", SPEC_PLANT, SPEC_ENUM, 0, 0, "plain|asan|cmplog", "plain", "build that it shows in", PLANT(variant)},
+    {"allow", SPEC_PLANT, SPEC_WORDS, 0, 256, NULL, NULL, "what counts as found, CLASS or CLASS:ID", PLANT(allow)},
+    {"execs", SPEC_PLANT, SPEC_COUNT, 1, INT64_C(1000000000000000), NULL, "500000", "executions within which it is found", PLANT(execs)},
+    {"wall", SPEC_PLANT, SPEC_DURATION, SECOND, YEARS, NULL, "2m", "fuzzing time after which it is given up", PLANT(wall_ms)},
+    {"replay", SPEC_PLANT, SPEC_ENUM, 0, 0, "yes|no", "yes", "whether one input alone shows it", PLANT(replay)},
+    {"startup", SPEC_PLANT, SPEC_ENUM, 0, 0, "no|yes", "no", "whether the target refuses to start", PLANT(startup)},
+    {"seeds", SPEC_PLANT, SPEC_PATH_DIR, 0, 0, NULL, NULL, "folder of seeds to begin with", PLANT(seeds)},
+    {"mutator", SPEC_PLANT, SPEC_PATH_FILE, 0, 0, NULL, NULL, "library with a custom mutator", PLANT(mutator)},
+    {"dir", SPEC_PLANT, SPEC_TEXT, 0, 0, NULL, NULL, "folder of its builds", PLANT(dir)},
+    {"build", SPEC_PLANT, SPEC_TEXT, 0, 0, NULL, NULL, "command that makes them", PLANT(build)},
 };
 /* clang-format on */
 const size_t spec_keys_count = sizeof(spec_keys) / sizeof(spec_keys[0]);

@@ -9,7 +9,8 @@
 enum spec_scope {
     SPEC_CAMPAIGN = 1,
     SPEC_LIMITS = 2,
-    SPEC_TARGET = 4
+    SPEC_TARGET = 4,
+    SPEC_PLANT = 8
 }; /* bits: a limits key may be set in [limits] and in a target */
 enum spec_type {
     SPEC_NAME,
@@ -36,7 +37,7 @@ struct spec_key {
     const char *words; /* SPEC_ENUM: "never|first"; also words allowed beside a value: "auto" */
     const char *def;   /* default as text, NULL: none */
     const char *help;  /* one line for man page and help */
-    size_t offset;     /* into struct spec, struct spec_limits or struct spec_target */
+    size_t offset;     /* into struct spec, spec_limits, spec_target or spec_plant */
 };
 extern const struct spec_key spec_keys[];
 extern const size_t spec_keys_count;

@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "spec/ini.h"
 
-#define SECTIONS "[campaign], [limits], [target NAME]"
+#define SECTIONS "[campaign], [limits], [target NAME], [plant NAME]"
 
 static void *base_of(struct spec_loader *ld, const struct spec_key *k)
 {
@@ -21,6 +21,8 @@ static void *base_of(struct spec_loader *ld, const struct spec_key *k)
         return ld->spec;
     if (ld->section == SPEC_MARK_LIMITS)
         return &ld->spec->limits;
+    if (ld->section >= SPEC_MARK_PLANT)
+        return &ld->spec->plants[ld->section - SPEC_MARK_PLANT];
     struct spec_target *t = &ld->spec->targets[ld->section];
     return k->scope & SPEC_LIMITS ? (void *)&t->limits : (void *)t;
 }
@@ -58,7 +60,7 @@ static void finish_key(struct spec_loader *ld)
     } else if (spec_value_set(k, base_of(ld, k), &ld->values, &at, ld->faults) == 0) {
         for (size_t i = 0; k->type == SPEC_PATH_LIST && i < ld->values.n; i++)
             add_mark(ld, k, (int)i + 1, ld->lines[i]);
-        if (ld->section >= 0)
+        if (ld->section >= 0 && ld->section < SPEC_MARK_PLANT)
             ld->spec->targets[ld->section].set |= UINT64_C(1) << (k - spec_keys);
         if (k->scope == SPEC_CAMPAIGN && strcmp(k->name, "seed") == 0)
             ld->spec->has_seed = strcmp(ld->values.v[0], "random") != 0;
@@ -85,8 +87,8 @@ static void on_more(struct spec_loader *ld, int line, const char *item)
     add_value(ld, line, item);
     if (ld->key->type != SPEC_LIST && ld->key->type != SPEC_PATH_LIST)
         return;
-    bool meant = strncmp(item, "[target ", 8) == 0 || strcmp(item, "[limits]") == 0 ||
-                 strcmp(item, "[campaign]") == 0;
+    bool meant = strncmp(item, "[target ", 8) == 0 || strncmp(item, "[plant ", 7) == 0 ||
+                 strcmp(item, "[limits]") == 0 || strcmp(item, "[campaign]") == 0;
     if (len > 0 && len <= INI_NAME_MAX && item[len] == ' ') {
         (void)snprintf(word, sizeof(word), "%.*s", (int)len, item);
         meant = item[len + strspn(item + len, " ")] == '=' && spec_key_find(word, ~0U) != NULL;
@@ -125,6 +127,7 @@ static void unknown_key(struct spec_loader *ld, int line, const char *key)
         spec_faults_add(ld->faults, line, ld->shown, key, false, "belongs to %s; allowed here: %s",
                         elsewhere->scope & SPEC_CAMPAIGN ? "[campaign]"
                         : elsewhere->scope & SPEC_LIMITS ? "[limits]"
+                        : elsewhere->scope & SPEC_PLANT  ? "[plant NAME]"
                                                          : "[target NAME]",
                         names);
     else if (near != NULL)
@@ -139,7 +142,8 @@ static void on_key(struct spec_loader *ld, const struct ini_event *ev)
     if (ev->section == NULL && !ld->told_no_section) {
         ld->told_no_section = true;
         spec_faults_add(ld->faults, ev->line, NULL, ev->key, false,
-                        "a key before any section; allowed: " SECTIONS " first");
+                        "a key before any section; allowed: %s first",
+                        ld->plants_only ? "[NAME] of a planted bug" : SECTIONS);
     }
     if (ev->section == NULL || ld->scope == 0)
         return;
@@ -168,7 +172,7 @@ static void on_key(struct spec_loader *ld, const struct ini_event *ev)
     }
 }
 
-static void section_fault(struct spec_loader *ld, int line, const char *msg)
+void spec_section_fault(struct spec_loader *ld, int line, const char *msg)
 {
     ld->bad_sections = true;
     spec_faults_add(ld->faults, line, ld->shown, NULL, false, "%s", msg);
@@ -186,14 +190,14 @@ static void open_target(struct spec_loader *ld, int line, const char *name)
         (void)snprintf(msg, sizeof(msg),
                        "section again, first on line %d; allowed: one section a target",
                        spec->targets[i].line);
-        section_fault(ld, line, msg);
+        spec_section_fault(ld, line, msg);
         return;
     }
     if (!path_name_ok(name, SPEC_NAME_LEN))
-        section_fault(ld, line, "not a target's name; allowed: " SPEC_NAME_TEXT);
+        spec_section_fault(ld, line, "not a target's name; allowed: " SPEC_NAME_TEXT);
     if (spec->n_targets == SPEC_TARGETS_MAX) {
         ld->scope = 0;
-        section_fault(ld, line, "too many targets; allowed: at most 256");
+        spec_section_fault(ld, line, "too many targets; allowed: at most 256");
         return;
     }
     spec->targets = xreallocarray(spec->targets, spec->n_targets + 1, sizeof(*spec->targets));
@@ -212,6 +216,24 @@ static void open_target(struct spec_loader *ld, int line, const char *name)
     }
 }
 
+/* There each section is a plant; the word may be left out. */
+static void open_in_plants_file(struct spec_loader *ld, const struct ini_event *ev)
+{
+    const char *name = ev->section;
+
+    if (strcmp(name, "campaign") == 0 || strcmp(name, "limits") == 0 ||
+        strncmp(name, "target ", 7) == 0) {
+        spec_section_fault(ld, ev->line,
+                           "belongs to a campaign's own file; allowed here: [NAME] "
+                           "of a planted bug");
+        return;
+    }
+    if (strncmp(name, "plant ", 6) == 0)
+        name += 6 + strspn(name + 6, " \t");
+    (void)snprintf(ld->shown, sizeof(ld->shown), "plant %s", name);
+    spec_plant_open(ld, ev->line, name);
+}
+
 static void on_section(struct spec_loader *ld, const struct ini_event *ev)
 {
     static const char *const plain[] = {"campaign", "limits"};
@@ -219,6 +241,10 @@ static void on_section(struct spec_loader *ld, const struct ini_event *ev)
     char msg[200];
     (void)strlcpy(ld->shown, name, sizeof(ld->shown));
     ld->scope = 0;
+    if (ld->plants_only) {
+        open_in_plants_file(ld, ev);
+        return;
+    }
     for (int i = 0; i < 2; i++) {
         if (strcmp(name, plain[i]) != 0)
             continue;
@@ -227,7 +253,7 @@ static void on_section(struct spec_loader *ld, const struct ini_event *ev)
         if (ld->first_line[i] > 0) {
             (void)snprintf(msg, sizeof(msg), "section again, first on line %d; allowed: once",
                            ld->first_line[i]);
-            section_fault(ld, ev->line, msg);
+            spec_section_fault(ld, ev->line, msg);
         } else {
             ld->first_line[i] = ev->line;
         }
@@ -241,14 +267,20 @@ static void on_section(struct spec_loader *ld, const struct ini_event *ev)
         open_target(ld, ev->line, rest);
         return;
     }
+    if (word == 5 && memcmp(name, "plant", 5) == 0) {
+        (void)snprintf(ld->shown, sizeof(ld->shown), *rest != '\0' ? "plant %s" : "plant%s", rest);
+        spec_plant_open(ld, ev->line, rest);
+        return;
+    }
     char first[INI_NAME_MAX + 1];
     (void)snprintf(first, sizeof(first), "%.*s", (int)word, name);
     const char *near = parse_distance(first, "campaign") < 3 ? ", did you mean [campaign]?"
                        : parse_distance(first, "limits") < 3 ? ", did you mean [limits]?"
                        : parse_distance(first, "target") < 3 ? ", did you mean [target NAME]?"
+                       : parse_distance(first, "plant") < 2  ? ", did you mean [plant NAME]?"
                                                              : ";";
     (void)snprintf(msg, sizeof(msg), "unknown section%s allowed: " SECTIONS, near);
-    section_fault(ld, ev->line, msg);
+    spec_section_fault(ld, ev->line, msg);
 }
 
 static void on_event(void *arg, const struct ini_event *ev)

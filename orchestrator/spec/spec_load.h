@@ -9,6 +9,7 @@
 
 #define SPEC_ITEMS_MAX   256 /* of one list */
 #define SPEC_TARGETS_MAX 256
+#define SPEC_PLANTS_MAX  256
 #define SPEC_NAME_TEXT   "1 to 40 of A-Z a-z 0-9 _ -, the first not -"
 #define SPEC_NAME_LEN    40
 
@@ -25,6 +26,7 @@ struct spec_mark {
 };
 #define SPEC_MARK_CAMPAIGN (-1)
 #define SPEC_MARK_LIMITS   (-2)
+#define SPEC_MARK_PLANT    SPEC_TARGETS_MAX /* and up: plants */
 
 /* A spec being read. */
 struct spec_loader {
@@ -35,6 +37,7 @@ struct spec_loader {
     char shown[64];    /* of the section, for messages */
     bool bad_sections; /* one at least was refused */
     bool told_no_section;
+    bool plants_only;  /* the file of "plants" is read */
     int first_line[2]; /* of [campaign] and [limits] */
     /* The key whose continuation lines may still come. */
     const struct spec_key *key;
@@ -54,8 +57,24 @@ char *spec_value_allowed(const struct spec_key *k, char *buf, size_t size);
 /* s for a message: at most 60 bytes of it. Returns buf. */
 char *spec_value_shown(char buf[64], const char *s);
 
-/* Turns the paths of a spec into absolute ones and checks what they name; one that is faulty becomes NULL. */
-void spec_paths_check(struct spec *spec, struct spec_faults *faults);
+/* Turns root into an absolute path. False, with a fault, when there is no such folder. */
+bool spec_root_check(struct spec *spec, struct spec_faults *faults);
+/* The same for plants_file, and its text; false when there is none. Caller frees *ret_text. */
+bool spec_plants_file_read(struct spec *spec, struct spec_faults *faults, char **ret_text,
+                           size_t *ret_size);
+/* Turns the other paths of a spec into absolute ones and checks what they name; one that is faulty becomes NULL. */
+void spec_paths_check(struct spec *spec, bool root_ok, struct spec_faults *faults);
+
+/* Begins the section of a plant of that name (spec_plants.c); the loader stands in it then. */
+void spec_plant_open(struct spec_loader *ld, int line, const char *name);
+/* What only the whole shows of plants: their targets, what they must have. */
+void spec_plants_check(const struct spec *spec, struct spec_faults *faults);
+/* Faults from number n on are about plant i: those of plants_file are told with its name. */
+void spec_plant_faults(const struct spec *spec, size_t i, size_t n, struct spec_faults *faults);
+/* A fault of a section; ld->shown is its name. */
+void spec_section_fault(struct spec_loader *ld, int line, const char *msg);
+/* "plant NAME". Returns buf. */
+char *spec_plant_section(const struct spec *spec, size_t i, char buf[64]);
 
 /* What "after" of the targets names: others of the spec, each once, and no circle. */
 void spec_after_check(const struct spec *spec, struct spec_faults *faults);

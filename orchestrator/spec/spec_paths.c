@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/path.h"
 
-#define SEED_DEPTH 16
+#define SEED_DEPTH      16
+#define PLANTS_FILE_MAX (256 * 1024)
 
 /*
  * Whether a folder holds something afl-fuzz takes for a seed: a regular file that is
@@ -120,7 +122,7 @@ static char *check_path(const struct spec *spec, const struct spec_key *k, const
     return NULL;
 }
 
-static bool check_root(struct spec *spec, struct spec_faults *faults)
+bool spec_root_check(struct spec *spec, struct spec_faults *faults)
 {
     char shown[64], real[PATH_MAX];
     cleanup_free char *folder = path_dirname(spec->path);
@@ -146,22 +148,21 @@ static bool check_root(struct spec *spec, struct spec_faults *faults)
     return true;
 }
 
-static void check_target(struct spec *spec, size_t i, bool root_ok, struct spec_faults *faults)
+/* The paths of one section: base is its struct. */
+static void check_section(struct spec *spec, unsigned scope, void *base, int mark,
+                          const char *section, bool root_ok, struct spec_faults *faults)
 {
-    char section[64];
-    (void)spec_target_section(spec, i, section);
     for (size_t row = 0; row < spec_keys_count; row++) {
         const struct spec_key *k = &spec_keys[row];
-        void *field = (char *)&spec->targets[i] + k->offset;
-        if (k->scope != SPEC_TARGET)
+        void *field = (char *)base + k->offset;
+        if (k->scope != scope)
             continue;
-        int line = spec_mark_line(spec, (int)i, k, 0);
+        int line = spec_mark_line(spec, mark, k, 0);
         if (k->type == SPEC_PATH_LIST) {
             struct strv *list = field, absolute = {0};
             for (size_t j = 0; root_ok && j < list->n; j++) {
-                char *path =
-                    check_path(spec, k, list->v[j], spec_mark_line(spec, (int)i, k, (int)j + 1),
-                               section, faults);
+                char *path = check_path(spec, k, list->v[j],
+                                        spec_mark_line(spec, mark, k, (int)j + 1), section, faults);
                 if (path != NULL)
                     strv_take(&absolute, path);
             }
@@ -178,9 +179,43 @@ static void check_target(struct spec *spec, size_t i, bool root_ok, struct spec_
     }
 }
 
-void spec_paths_check(struct spec *spec, struct spec_faults *faults)
+bool spec_plants_file_read(struct spec *spec, struct spec_faults *faults, char **ret_text,
+                           size_t *ret_size)
 {
-    bool root_ok = check_root(spec, faults);
+    const struct spec_key *k = spec_key_find("plants", SPEC_CAMPAIGN);
+    int line = spec_mark_line(spec, SPEC_MARK_CAMPAIGN, k, 0), r;
+    cleanup_free char *written = steal_ptr(&spec->plants_file);
+
+    if (written == NULL)
+        return false;
+    spec->plants_file = check_path(spec, k, written, line, "campaign", faults);
+    if (spec->plants_file == NULL)
+        return false;
+    r = file_read_follow(AT_FDCWD, spec->plants_file, PLANTS_FILE_MAX, ret_text, ret_size);
+    if (r < 0) {
+        char shown[64];
+
+        spec_faults_add(faults, line, "campaign", k->name, false,
+                        "\"%s\": %s; allowed: a file of "
+                        "at most %d bytes",
+                        spec_value_shown(shown, written), strerror(-r), PLANTS_FILE_MAX);
+        return false;
+    }
+    return true;
+}
+
+void spec_paths_check(struct spec *spec, bool root_ok, struct spec_faults *faults)
+{
+    char section[64];
+
     for (size_t i = 0; i < spec->n_targets; i++)
-        check_target(spec, i, root_ok, faults);
+        check_section(spec, SPEC_TARGET, &spec->targets[i], (int)i,
+                      spec_target_section(spec, i, section), root_ok, faults);
+    for (size_t i = 0; i < spec->n_plants; i++) {
+        size_t n = faults->n;
+
+        check_section(spec, SPEC_PLANT, &spec->plants[i], SPEC_MARK_PLANT + (int)i,
+                      spec_plant_section(spec, i, section), root_ok, faults);
+        spec_plant_faults(spec, i, n, faults);
+    }
 }

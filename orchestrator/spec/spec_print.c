@@ -42,6 +42,14 @@ static const char *relative(const struct spec *spec, const char *path)
     return strcmp(path, spec->root) == 0 ? "." : path;
 }
 
+/* A value that was made absolute; root itself stays so. */
+static bool is_path(const struct spec_key *k)
+{
+    return (k->type == SPEC_PATH_DIR || k->type == SPEC_PATH_FILE ||
+            k->type == SPEC_PATH_PROGRAM) &&
+           strcmp(k->name, "root") != 0;
+}
+
 static void print_number(const struct spec *spec, const struct spec_key *k, int64_t n, FILE *out)
 {
     char buf[32];
@@ -111,7 +119,7 @@ static void print_key(const struct spec *spec, const struct spec_key *k, const v
         if (text == NULL)
             (void)fprintf(out, "# %s is not set\n", k->name);
         else
-            print_text(k->name, k->scope == SPEC_TARGET ? relative(spec, text) : text, out);
+            print_text(k->name, is_path(k) ? relative(spec, text) : text, out);
         return;
     }
 }
@@ -138,6 +146,16 @@ void spec_print_effective(const struct spec *spec, FILE *out)
         for (size_t i = 0; i < spec_keys_count; i++) {
             if (spec_keys[i].scope == (SPEC_TARGET | SPEC_LIMITS))
                 print_key(spec, &spec_keys[i], &tg->limits, out);
+        }
+    }
+    /* Those of plants_file come with it. */
+    for (size_t p = 0; p < spec->n_plants; p++) {
+        if (spec->plants[p].in_file)
+            continue;
+        (void)fprintf(out, "\n[plant %s]\n", spec->plants[p].name);
+        for (size_t i = 0; i < spec_keys_count; i++) {
+            if (spec_keys[i].scope == SPEC_PLANT)
+                print_key(spec, &spec_keys[i], &spec->plants[p], out);
         }
     }
 }

@@ -14,7 +14,11 @@
 #include "base/parse.h"
 #include "base/path.h"
 
-_Static_assert(sizeof(enum spec_stop_on) == sizeof(int), "word_index sets an int");
+_Static_assert(sizeof(enum spec_stop_on) == sizeof(int) &&
+                   sizeof(enum spec_variant) == sizeof(int) &&
+                   sizeof(enum spec_plant_replay) == sizeof(int) &&
+                   sizeof(enum spec_plant_startup) == sizeof(int),
+               "word_index sets an int");
 
 char *spec_value_shown(char buf[64], const char *s)
 {
@@ -81,7 +85,8 @@ char *spec_value_allowed(const struct spec_key *k, char *buf, size_t size)
         what = "files and folders, one an indented line, relative to root";
         break;
     case SPEC_WORDS:
-        what = "names of other targets, separated by blanks";
+        what = k->scope == SPEC_PLANT ? "words, separated by blanks"
+                                      : "names of other targets, separated by blanks";
         break;
     case SPEC_TEXT:
         what = "one line of text";
