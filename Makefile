@@ -283,7 +283,7 @@ help:
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
-	'make plants     every planted bug, as make check does' \
+	'make plants     every planted bug in every variant (PLANT_VARIANTS)' \
 	'make replay-builds  what fuzzctl replay needs, by a plain compiler, without AFL++' \
 	'make harnesses  the harnesses only (HARNESS_CFLAGS, HARNESS_LDFLAGS, AFL_CC)' \
 	'make selftest   harnesses of our own parsers, for conf/campaigns/self.ini' \
@@ -312,7 +312,6 @@ h_uses.session_opseq := json/*.c chunk_frame/chunk_frame.c control_json/control_
 H_PLANT_VARIANTS := afl cmplog asan replay
 H_GENERATED := $(patsubst harnesses/targets/%/gen_seeds.c,%,$(sort $(wildcard harnesses/targets/*/gen_seeds.c)))
 H_PLANTS    := $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' harnesses/plants.ini 2>/dev/null)
-plant_target = $(shell awk -v id='[$(1)]' '/^\[/ { on = $$0 == id } on && /^target *=/ { print $$3 }' harnesses/plants.ini)
 
 # The clang of AFL++ is the one whose sanitizer and fuzzer runtimes are installed.
 ifneq ($(filter-out clean help uninstall,$(goals)),)
@@ -391,22 +390,33 @@ $(foreach u,$(filter $(BUILD)/tests/unit/test_harness_%,$(UNITS)),\
 	$(eval $(u): $(filter-out %/main_replay.o,$(call h_sdk,replay)) \
 		$(call h_obj,replay,$(strip $(call h_unit_of,$(notdir $(u)))))))
 
-# Rules for the plants that are asked for: PLANT=ID, or all of them for the tests.
+# Rules for the plants that are asked for: PLANT=ID, in PLANT_VARIANTS. The tests take the replay
+# build of each and what they fuzz; `fuzzctl selftest` has the others made one by one.
 PLANT       ?=
+PLANT_VARIANTS ?= $(H_PLANT_VARIANTS)
+plant_key    = $(shell awk -v id='[$(1)]' -v key='$(2)' '/^\[/ { on = $$0 == id } \
+	on && $$1 == key && $$2 == "=" { print $$3 }' harnesses/plants.ini)
 plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
 	$(PLANT) $(if $(filter demo,$(goals)),CHUNK_MAX_PLUS1))
+plants_of_tests := CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
+	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl
+# For the tests, of plant 1: a bug that shows in a sanitizer build only is replayed there.
+plant_tested = replay $(filter asan,$(call plant_key,$(1),variant)) \
+	$(patsubst $(1)/%,%,$(filter $(1)/%,$(plants_of_tests)))
+plant_variants = $(if $(filter check check-e2e,$(goals)),$(sort $(call plant_tested,$(1))),$(PLANT_VARIANTS))
 define plant_rules
 $(foreach v,$(H_PLANT_VARIANTS),
 $(call harness_compile,$(v),plants/$(1)/$(v),-DPLANT_BUG_$(1))
 $(call harness_link,$(v),$(BUILD)/plants/$(1)/$(2)/$(v),$(call h_sdk,$(v)) $(call h_plant_obj,$(v),$(2),$(1)))
 )
-plants: $(H_PLANT_VARIANTS:%=$(BUILD)/plants/$(1)/$(2)/%)
+plants: $(patsubst %,$(BUILD)/plants/$(1)/$(2)/%,$(call plant_variants,$(1)))
 endef
-$(foreach p,$(filter $(H_PLANTS),$(plants_wanted)),$(eval $(call plant_rules,$(p),$(call plant_target,$(p)))))
+$(foreach p,$(filter $(H_PLANTS),$(plants_wanted)),$(eval $(call plant_rules,$(p),$(call plant_key,$(p),target))))
 
 plant: plants
 	@$(if $(PLANT),,echo 'usage: make plant PLANT=ID; known: $(H_PLANTS)' >&2; exit 2)
 	@$(foreach p,$(filter-out $(H_PLANTS),$(PLANT)),echo 'no plant $(p) in harnesses/plants.ini' >&2; exit 2;)
+	@$(foreach v,$(filter-out $(H_PLANT_VARIANTS),$(PLANT_VARIANTS)),echo 'no variant $(v) of plants' >&2; exit 2;)
 check check-e2e: plants
 
 # A custom mutator for afl-fuzz: mutator.c with the operations (ops.c) that the target decodes.
