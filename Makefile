@@ -301,8 +301,8 @@ help:
 # build/harnesses/TARGET/{afl,cmplog,laf,asan,replay,libfuzzer,cov}, build/plants/PLANT/TARGET/VARIANT.
 # A target is a folder harnesses/targets/NAME with an invariants.c; every .c in it but gen_seeds.c
 # and mutator.c is the target, with the libraries of other folders that h_uses.NAME lists. The
-# kit's objects are shared by all targets and plants of a variant; a plant recompiles the target
-# and what it uses, with -DPLANT_BUG_ID.
+# kit's objects are shared by all targets and plants of a variant; a plant recompiles the files that
+# name it, with -DPLANT_BUG_ID.
 AFL_CC      ?= afl-clang-fast
 H_TARGETS   := $(patsubst harnesses/targets/%/invariants.c,%,$(sort $(wildcard harnesses/targets/*/invariants.c)))
 H_VARIANTS  := afl cmplog laf asan replay libfuzzer cov
@@ -352,7 +352,8 @@ h_sdk        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(wildca
 h_src        = $(filter-out %/gen_seeds.c %/mutator.c,$(wildcard harnesses/targets/$(1)/*.c \
 	$(addprefix harnesses/targets/,$(h_uses.$(1)))))
 h_obj        = $(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(call h_src,$(2)))
-h_plant_obj  = $(patsubst harnesses/%.c,$(BUILD)/obj/plants/$(3)/$(1)/%.o,$(call h_src,$(2)))
+h_plant_obj  = $(patsubst harnesses/%.c,$(BUILD)/obj/plants/$(3)/$(1)/%.o,$(plant_src.$(3))) \
+	$(patsubst harnesses/%.c,$(BUILD)/obj/harnesses/$(1)/%.o,$(filter-out $(plant_src.$(3)),$(call h_src,$(2))))
 
 .PHONY: harnesses plant plants check-seeds
 all: harnesses
@@ -399,11 +400,15 @@ plant_key    = $(shell awk -v id='[$(1)]' -v key='$(2)' '/^\[/ { on = $$0 == id 
 plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
 	$(PLANT) $(if $(filter demo,$(goals)),CHUNK_MAX_PLUS1))
 plants_of_tests := CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
-	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl
+	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl SESS_STALL/afl
 # For the tests, of plant 1: a bug that shows in a sanitizer build only is replayed there.
 plant_tested = replay $(filter asan,$(call plant_key,$(1),variant)) \
 	$(patsubst $(1)/%,%,$(filter $(1)/%,$(plants_of_tests)))
 plant_variants = $(if $(filter check check-e2e,$(goals)),$(sort $(call plant_tested,$(1))),$(PLANT_VARIANTS))
+# What plant 1 changes in target 2: the sources that name it, or all where a header does.
+plant_grep   = $(shell grep -lw PLANT_BUG_$(1) $(2) /dev/null)
+plant_files  = $(if $(call plant_grep,$(1),$(wildcard $(addsuffix *.h,$(sort $(dir $(call h_src,$(2))))))),\
+	$(call h_src,$(2)),$(call plant_grep,$(1),$(call h_src,$(2))))
 define plant_rules
 $(foreach v,$(H_PLANT_VARIANTS),
 $(call harness_compile,$(v),plants/$(1)/$(v),-DPLANT_BUG_$(1))
@@ -411,7 +416,9 @@ $(call harness_link,$(v),$(BUILD)/plants/$(1)/$(2)/$(v),$(call h_sdk,$(v)) $(cal
 )
 plants: $(patsubst %,$(BUILD)/plants/$(1)/$(2)/%,$(call plant_variants,$(1)))
 endef
-$(foreach p,$(filter $(H_PLANTS),$(plants_wanted)),$(eval $(call plant_rules,$(p),$(call plant_key,$(p),target))))
+$(foreach p,$(filter $(H_PLANTS),$(plants_wanted)),\
+	$(eval plant_src.$(p) := $(call plant_files,$(p),$(call plant_key,$(p),target)))\
+	$(eval $(call plant_rules,$(p),$(call plant_key,$(p),target))))
 
 plant: plants
 	@$(if $(PLANT),,echo 'usage: make plant PLANT=ID; known: $(H_PLANTS)' >&2; exit 2)
