@@ -128,14 +128,15 @@ static void take_faults(struct job *j, const struct spec_faults *faults, const c
     for (size_t i = 0; i < faults->n; i++) {
         const struct spec_fault *f = &faults->v[i];
 
+        bool tell_build = strcmp(f->key, "replay") == 0 && j->t->build != NULL && !f->unbuilt;
+
         if (f->warning || strcmp(f->section, section) != 0 || !is_own(f))
             continue;
         if (strcmp(f->key, "seeds") == 0 && strstr(f->msg, SPEC_NO_SEED) != NULL)
             j->no_inputs = true;
         else
             add_error(j, "%s:%d: %s: %s%s%s", spec_path, f->line, f->key, f->msg,
-                      strcmp(f->key, "replay") == 0 && j->t->build != NULL ? "; built by: " : "",
-                      strcmp(f->key, "replay") == 0 && j->t->build != NULL ? j->t->build : "");
+                      tell_build ? "; built by: " : "", tell_build ? j->t->build : "");
     }
 }
 

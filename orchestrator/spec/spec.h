@@ -91,6 +91,7 @@ struct spec_fault {
     char section[64], key[64]; /* as shown: "limits", "target NAME" */
     char msg[512];
     bool warning; /* told, but the spec is taken */
+    bool unbuilt; /* a program that is not there, of a target that says how it is built */
 };
 struct spec_faults {
     struct spec_fault *v;

@@ -148,10 +148,35 @@ bool spec_root_check(struct spec *spec, struct spec_faults *faults)
     return true;
 }
 
+/* A program, or a library, that is not there. */
+static bool is_unbuilt(const struct spec *spec, const struct spec_key *k, const char *written)
+{
+    cleanup_free char *path = path_resolve(spec->root, written);
+    struct stat st;
+
+    return (k->type == SPEC_PATH_PROGRAM || strcmp(k->name, "mutator") == 0) &&
+           !has_control(path) && stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static void add_unbuilt(const struct spec_key *k, const char *written, int line,
+                        const char *section, const char *build, struct spec_faults *faults)
+{
+    char shown[64], command[64], allowed[160];
+    size_t n = faults->n;
+
+    spec_faults_add(faults, line, section, k->name, false,
+                    "\"%s\" does not exist yet, \"%s\" builds it; allowed: %s",
+                    spec_value_shown(shown, written), spec_value_shown(command, build),
+                    spec_value_allowed(k, allowed, sizeof(allowed)));
+    if (n < faults->n)
+        faults->v[n].unbuilt = true;
+}
+
 /* The paths of one section: base is its struct. */
 static void check_section(struct spec *spec, unsigned scope, void *base, int mark,
                           const char *section, bool root_ok, struct spec_faults *faults)
 {
+    const char *build = scope == SPEC_TARGET ? ((struct spec_target *)base)->build : NULL;
     for (size_t row = 0; row < spec_keys_count; row++) {
         const struct spec_key *k = &spec_keys[row];
         void *field = (char *)base + k->offset;
@@ -171,8 +196,11 @@ static void check_section(struct spec *spec, unsigned scope, void *base, int mar
         } else if (k->type == SPEC_PATH_DIR || k->type == SPEC_PATH_FILE ||
                    k->type == SPEC_PATH_PROGRAM) {
             char **path = field, *absolute = NULL;
-            if (root_ok && *path != NULL)
+            if (root_ok && *path != NULL && build != NULL && is_unbuilt(spec, k, *path)) {
+                add_unbuilt(k, *path, line, section, build, faults);
+            } else if (root_ok && *path != NULL) {
                 absolute = check_path(spec, k, *path, line, section, faults);
+            }
             free(*path);
             *path = absolute;
         }

@@ -34,6 +34,21 @@ done
 check "there are 25 broken specs or more" [ $specs -ge 25 ]
 assert_eq "each of them has a line of its own" "" "$silent"
 
+# What is shipped is fine after make; what another command builds is told with that command.
+assert_exit "the campaigns of this project are fine" 0 "$FUZZCTL" check conf/campaigns
+assert_eq "each file is told so" "$(find conf/campaigns -name '*.ini' | wc -l)" "$(grep -c ': ok (' "$T/out")"
+if [ ! -e "$HARNESSES/selftest-ini/afl" ]; then
+    assert_match "with what is still to be built, and how" \
+        'self.ini:[0-9]*: warning: \[target ini\] harness: .* does not exist yet, "make selftest" builds it' "$(cat "$T/out")"
+    assert_exit "running it is refused all the same" 2 "$FUZZCTL" plan conf/campaigns/self.ini
+fi
+for t in harnesses/targets/*/invariants.c; do
+    t=$(basename "$(dirname "$t")")
+    for f in prerelease quick; do
+        check "$f.ini has $t" grep -q "^\[target $t\]" "conf/campaigns/$f.ini"
+    done
+done
+
 # A good spec is told so; its effective form is a spec that gives the same again.
 cat >"$T/good.ini" <<EOF
 [campaign]
