@@ -18,7 +18,7 @@ int drive_open(struct drive *v, const struct opseq *q)
     v->quantum = knobs_quantum(q->knobs);
     v->rounds = v->steps = 0;
     v->pieces = 0;
-    v->closed = false;
+    v->closed = v->stuck = false;
     v->s = NULL;
     mock_init(&v->m);
     model_init(&v->w, v->quantum);

@@ -24,6 +24,7 @@ struct drive {
     uint64_t steps;
     unsigned pieces; /* of split writes, so far */
     bool closed;     /* a write failed: the session had closed */
+    bool stuck;      /* a chunk was cut, as the session does not read; nothing more is sent */
 };
 
 /* Opens a session for q, which is borrowed. Returns 0 or what failed. */

@@ -60,24 +60,24 @@ static void on_closed(struct drive *v)
 }
 
 /* Lets the session read until there is room; it always can. */
-static bool wait_room(struct drive *v)
+static void wait_room(struct drive *v)
 {
     uint64_t bound = drive_bound(v, ring_used(&v->x.c2s));
 
     for (uint64_t i = 0; i < bound; i++) {
         drive_round(v);
         if (ring_room(&v->x.c2s) > 0 || v->x.server_closed)
-            return true;
+            return;
     }
+    v->stuck = true;
     fz_note(11, "the session does not read");
-    return false;
 }
 
 static bool send_bytes(struct drive *v, const uint8_t *d, size_t n)
 {
     bool split = knobs_split(v->q->knobs);
 
-    while (n > 0) {
+    while (n > 0 && !v->stuck) {
         size_t piece = split ? 1 + v->pieces++ % 7 : n;
         ptrdiff_t k = duplex_write(&v->x, d, piece < n ? piece : n);
 
@@ -87,12 +87,12 @@ static bool send_bytes(struct drive *v, const uint8_t *d, size_t n)
         }
         d += k;
         n -= (size_t)k;
-        if (k == 0 && !wait_room(v))
-            return false;
-        if (split && k > 0 && n > 0)
+        if (k == 0)
+            wait_room(v);
+        else if (split && n > 0)
             drive_round(v);
     }
-    return true;
+    return n == 0;
 }
 
 static bool send_chunk(struct drive *v, uint8_t type, uint32_t len, const void *d, size_t n)
