@@ -173,7 +173,6 @@ static int plant_in(const struct selftest *st, const struct selftest_item *it,
     cleanup_free char *own =
         xstrdup(asan ? (t->sanitizer != NULL ? t->sanitizer : "") : t->harness);
     cleanup_free char *program = selftest_plant_program(st, it, own);
-    cleanup_free char *dir = selftest_plant_dir(st, it);
     cleanup_free char *seeds = NULL;
     int r;
 
