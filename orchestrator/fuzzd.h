@@ -18,6 +18,9 @@
 #include "triage/queue.h"
 
 #define TRIAGE_CGROUP "ctl-triage"
+#define SEEDS_CGROUP  "ctl-seeds"
+
+struct asked;
 
 /*
  * The daemon's own parts, shared by fuzzd.c and the fuzzd_*.c beside it: the one place where farm, triage, report and ctl
@@ -32,6 +35,8 @@ struct daemon {
     struct cgroup *triage_cg; /* NULL: none */
     struct farm *farm;
     struct queue *queue;
+    struct cgroup *seeds_cg; /* NULL: none */
+    struct queue *seeds;     /* runs of seeds before a target is fuzzed: they wait for no triage */
     struct server *server;
     sd_event_source *idle, *reaper;
     TAILQ_HEAD(runs, run) runs;
@@ -47,6 +52,7 @@ struct run {
     struct campaign *campaign;
     struct finish *finish;
     TAILQ_HEAD(inputs, input) inputs; /* jobs handed to the queue */
+    TAILQ_HEAD(asks, asked) asked;    /* seeds that are being run */
     struct gate **gates;              /* of the plan's targets that are being judged, else NULL */
     uint64_t start_ticket;            /* 0: answered */
     bool over;                        /* the verdict is drawn */
@@ -79,6 +85,9 @@ void run_judge_waited(struct run *run);
 void daemon_reap(struct daemon *d);
 /* Tells those who wait for a stop when files or a verdict cannot be stored; a daemon that is to end leaves that to the next. */
 void daemon_look_at_ends(struct daemon *d);
+/* fuzzd_seeds.c: the seeds of a target before it is fuzzed, with what comes of it in dir; and forgetting what a run has asked for so far. */
+void run_push_seeds(struct run *run, const struct plan_target *t, const char *dir);
+void run_drop_seeds(struct run *run);
 int triage_init(struct daemon *d, struct err *err);
 void triage_fini(struct daemon *d);
 

@@ -87,7 +87,8 @@ static void sweep_strays(struct daemon *d)
         TAILQ_FOREACH (run, &d->runs, link)
             if (strcmp(campaign_plan(run->campaign)->campaign, names.v[i]) == 0)
                 break;
-        if (run == NULL && strcmp(names.v[i], TRIAGE_CGROUP) != 0)
+        if (run == NULL && strcmp(names.v[i], TRIAGE_CGROUP) != 0 &&
+            strcmp(names.v[i], SEEDS_CGROUP) != 0)
             cgroup_sweep(d->cgroups, names.v[i], SWEEP_MS);
     }
     strv_clear(&names);

@@ -22,9 +22,6 @@
 #include "triage/job.h"
 
 #define TRIAGE_RUNS        3
-#define TRIAGE_MEMORY      (4LL << 30)
-#define TRIAGE_PIDS        256
-#define TRIAGE_WEIGHT_PCT  10
 #define TRIAGE_WAIT_MS     30000 /* of a run that was stopped */
 #define TRIAGE_WAIT_END_MS 5000  /* when fuzzd itself was told to end */
 #define STUCK_END_MS       5000  /* of a verdict that cannot be stored, when the daemon is to end */
@@ -277,6 +274,14 @@ static void on_artifact(void *ctx, struct campaign *c, const struct plan_target 
         push_input(run, t, seen->sha256, seen->kind == ARTIFACT_HANG, seen->name);
 }
 
+static void on_seeds(void *ctx, struct campaign *c, const struct plan_target *t, const char *dir)
+{
+    struct run *run = run_of(ctx, c);
+
+    if (run != NULL)
+        run_push_seeds(run, t, dir);
+}
+
 static void on_started(void *ctx, struct campaign *c)
 {
     struct daemon *d = ctx;
@@ -329,6 +334,7 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
 
     if (run == NULL)
         return;
+    run_drop_seeds(run);
     queue_release(d->queue, run);
     facts = xcalloc(plan->n_targets, sizeof(*facts));
     for (size_t i = 0; i < plan->n_targets; i++)
@@ -347,6 +353,7 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
 
 const struct farm_events triage_events = {
     .artifact = on_artifact,
+    .seeds = on_seeds,
     .started = on_started,
     .target_ended = on_target_ended,
     .space = on_space,
@@ -361,6 +368,7 @@ struct run *run_new(struct daemon *d, struct campaign *c)
     run->campaign = c;
     run->gates = xcalloc(campaign_plan(c)->n_targets, sizeof(*run->gates));
     TAILQ_INIT(&run->inputs);
+    TAILQ_INIT(&run->asked);
     TAILQ_INSERT_TAIL(&d->runs, run, link);
     return run;
 }
@@ -374,6 +382,7 @@ void run_free(struct run *run)
     for (size_t i = 0; i < campaign_plan(run->campaign)->n_targets; i++)
         gate_free(run->gates[i]);
     free(run->gates);
+    run_drop_seeds(run);
     queue_drop(run->d->queue, run);
     while (!TAILQ_EMPTY(&run->inputs))
         input_free(TAILQ_FIRST(&run->inputs));
@@ -421,29 +430,4 @@ void daemon_look_at_ends(struct daemon *d)
         if (for_ms >= STUCK_END_MS && d->terminating)
             on_verdict(run, VERDICT_NONE); /* the next fuzzd finishes it */
     }
-}
-
-int triage_init(struct daemon *d, struct err *err)
-{
-    const struct cgroup_limits lim = {
-        .memory_bytes = TRIAGE_MEMORY, .pids = TRIAGE_PIDS, .cpu_weight_pct = TRIAGE_WEIGHT_PCT};
-    cleanup_free char *program = path_find_program("fuzz-triage");
-    cleanup_free char *record = path_join(d->state_dir, "triage.job");
-    struct err why = {0};
-
-    if (program == NULL)
-        return err_set(err, -ENOENT, "fuzz-triage is neither beside fuzzd nor installed");
-    if (cgroup_create(d->cgroups, TRIAGE_CGROUP "/jobs", &lim, &d->triage_cg, &why) < 0)
-        log_warn("no cgroup for fuzz-triage: %s, going on without", why.msg);
-    return queue_new(d->loop, program, record, d->triage_cg, &d->queue, err);
-}
-
-void triage_fini(struct daemon *d)
-{
-    queue_free(d->queue);
-    d->queue = NULL;
-    if (d->triage_cg != NULL)
-        (void)cgroup_destroy(d->triage_cg, 1000);
-    cgroup_free(d->triage_cg);
-    d->triage_cg = NULL;
 }

@@ -28,7 +28,8 @@ static void usage(FILE *out)
     fputs("usage: fuzz-triage < JOB.json > ANSWER.json\n"
           "       fuzz-triage --help | --version\n"
           "\n"
-          "Runs one job of fuzzd: {\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"bundle\", "
+          "Runs one job of fuzzd: "
+          "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"bundle\", "
           "...}.\n"
           "The answer is one JSON object with \"ok\"; exit code 0 even when it is false,\n"
           "2 when the job cannot be read.\n",

@@ -55,6 +55,8 @@ static void view_plain(const json_t *campaign)
             format_count(rate, sizeof rate, json_number_value(json_object_get(t, "execs_per_sec"))),
             number(t, "edges_found"), number(t, "crashes"), number(t, "ooms"),
             number(t, "timeouts"));
+        if (number(json_object_get(t, "seeds"), "failed") > 0)
+            printf("  seeds that fail %lld", number(json_object_get(t, "seeds"), "failed"));
         if (number(t, "pending") > 0)
             printf("  to triage %lld", number(t, "pending"));
         putchar('\n');

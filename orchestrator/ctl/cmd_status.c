@@ -39,9 +39,27 @@ static void instance_print(const json_t *in, FILE *out)
     fputc('\n', out);
 }
 
+/* Seeds that were not all run and passed before fuzzing. */
+static void seeds_print(const json_t *seeds, FILE *out)
+{
+    char why[600];
+
+    if (strcmp(text(seeds, "state"), "running") == 0)
+        fputs("    its seeds are being replayed\n", out);
+    if (number(seeds, "failed") > 0)
+        fprintf(out, "    %lld of %lld seeds failed when replayed%s\n", number(seeds, "failed"),
+                number(seeds, "total"),
+                json_is_true(json_object_get(seeds, "left_out")) ? ", left out" : "");
+    if (number(seeds, "left") > 0)
+        fprintf(out, "    %lld of %lld seeds were not replayed in time\n", number(seeds, "left"),
+                number(seeds, "total"));
+    if (text(seeds, "why")[0] != '\0')
+        fprintf(out, "    seeds: %s\n", text_printable(why, sizeof why, text(seeds, "why")));
+}
+
 static void target_print(const json_t *t, bool instances, bool frozen, FILE *out)
 {
-    char execs[32], rate[32], name[64], words[400];
+    char execs[32], rate[32], name[64], words[800];
     const char *state = text(t, "end_reason")[0] != '\0' ? text(t, "end_reason") : text(t, "state");
 
     if (frozen && strcmp(state, "running") == 0)
@@ -55,6 +73,10 @@ static void target_print(const json_t *t, bool instances, bool frozen, FILE *out
     if (text(t, "waits_for")[0] != '\0')
         fprintf(out, "    waits until %s has ended clean\n",
                 text_printable(name, sizeof name, text(t, "waits_for")));
+    if (text(t, "reason")[0] != '\0')
+        fprintf(out, "    did not start: %s\n",
+                text_printable(words, sizeof words, text(t, "reason")));
+    seeds_print(json_object_get(t, "seeds"), out);
     if (text(t, "skipped")[0] != '\0')
         fprintf(out, "    skipped: %s\n", text_printable(words, sizeof words, text(t, "skipped")));
     if (number(t, "oom_kills") > 0)

@@ -53,16 +53,28 @@ static const struct target_ops target_callbacks = {.up = on_target_up, .ended = 
 /* In file order: one that must wait for cores holds back those after it, one that waits for a target does not. */
 static void start_targets(struct campaign *c)
 {
+    char words[sizeof(c->targets[0]->failure)];
     int used = 0;
 
-    for (size_t i = 0; i < c->plan->n_targets; i++)
+    for (size_t i = 0; i < c->plan->n_targets; i++) {
         used += target_cores(c->targets[i]);
+        if (c->targets[i]->state == TARGET_PLANNED)
+            seeds_ask(c->targets[i]);
+    }
     for (size_t i = 0; i < c->plan->n_targets; i++) {
         struct target *t = c->targets[i];
         int n = (int)t->spec->n_instances;
+        const char *refusal;
 
         if (t->state != TARGET_PLANNED || campaign_waits_for(c, t) != NULL)
             continue;
+        if (t->seeds.state != SEEDS_DONE)
+            return;
+        refusal = seeds_refusal(t, words, sizeof(words));
+        if (refusal != NULL) {
+            target_fail(t, refusal);
+            continue;
+        }
         if (used > 0 && used + n > c->plan->cores)
             return;
         if (target_start(t) < 0)
@@ -70,6 +82,15 @@ static void start_targets(struct campaign *c)
         used += n;
         c->saved_ms = 0;
     }
+}
+
+static bool seeds_run(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->plan->n_targets; i++)
+        if (c->targets[i]->seeds.state == SEEDS_ASKED ||
+            c->targets[i]->seeds.state == SEEDS_STORING)
+            return true;
+    return false;
 }
 
 static bool first_settled(const struct campaign *c)
@@ -84,6 +105,8 @@ static bool first_settled(const struct campaign *c)
         if (target_given_up(t) > 0)
             return true;
     }
+    if (seeds_run(c))
+        return false;
     /* Every core is taken by somebody else: there is nothing to wait for within a start. */
     for (size_t i = 0; i < c->plan->n_targets; i++)
         if (target_active(c->targets[i]))
@@ -260,7 +283,8 @@ const struct plan *campaign_plan(const struct campaign *c)
 bool campaign_fuzzing_ended(const struct campaign *c)
 {
     for (size_t i = 0; i < c->plan->n_targets; i++)
-        if (c->targets[i]->state != TARGET_ENDED && c->targets[i]->state != TARGET_FAILED)
+        if ((c->targets[i]->state != TARGET_ENDED && c->targets[i]->state != TARGET_FAILED) ||
+            c->targets[i]->seeds.state == SEEDS_STORING)
             return false;
     return true;
 }
@@ -313,6 +337,13 @@ void campaign_target_facts(const struct campaign *c, size_t i, bool *ret_started
     *ret_saturated = target_saturated(t);
 }
 
+void campaign_seeds_answer(struct campaign *c, const char *target, const json_t *answer)
+{
+    for (size_t i = 0; i < c->plan->n_targets; i++)
+        if (strcmp(c->plan->targets[i].name, target) == 0)
+            seeds_answer(c->targets[i], answer);
+}
+
 const char *campaign_state_name(const struct campaign *c)
 {
     if (campaign_fuzzing_ended(c))
@@ -322,7 +353,7 @@ const char *campaign_state_name(const struct campaign *c)
     for (size_t i = 0; i < c->plan->n_targets; i++)
         if (target_active(c->targets[i]))
             return "running";
-    return "waiting";
+    return seeds_run(c) ? "seeds" : "waiting";
 }
 
 struct campaign *campaign_of(const struct instance *in)

@@ -66,6 +66,8 @@ void campaign_thaw(struct campaign *c, enum freeze_cause cause);
 bool campaign_ending(const struct campaign *c);
 /* A write in the state directory found no space: frozen until one succeeds. */
 void campaign_no_space(struct campaign *c);
+/* What the run of a target's seeds came to, by the name of the target; see farm_events.seeds and job_replay_make. */
+void campaign_seeds_answer(struct campaign *c, const char *target, const json_t *answer);
 /* A finding was reproduced: the end of the campaign where the spec says so. */
 void campaign_finding(struct campaign *c);
 /* Gives the locks back and forgets it. The last row of the run is the verdict's, written by others. */
@@ -76,7 +78,7 @@ const struct plan *campaign_plan(const struct campaign *c);
 bool campaign_fuzzing_ended(const struct campaign *c);
 /* Some instance fuzzes, or has since this daemon has the campaign. */
 bool campaign_ever_up(const struct campaign *c);
-/* "running", "frozen", "waiting" (for a core), "triage", for status and the answer to a start. */
+/* "running", "frozen", "seeds" (which are being run), "waiting" (for a core), "triage", for status and the answer to a start. */
 const char *campaign_state_name(const struct campaign *c);
 /* Why no target ever fuzzed, or NULL. Borrowed. */
 const char *campaign_start_failure(const struct campaign *c);

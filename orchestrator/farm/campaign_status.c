@@ -89,7 +89,7 @@ int64_t campaign_oom_kills(const struct campaign *c, const char *target)
 
 static json_t *target_json(const struct target *t, const struct counts *n, int64_t now_ms)
 {
-    json_t *j = json_object(), *list = json_array();
+    json_t *j = json_object(), *list = json_array(), *seeds = seeds_to_json(t);
     int64_t oom_kills = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++)
@@ -98,6 +98,10 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
     json_object_set_new(j, "state", json_string(target_state_name(t)));
     if (t->end_reason != NULL && !target_active(t))
         json_object_set_new(j, "end_reason", json_string(t->end_reason));
+    if (seeds != NULL)
+        json_object_set_new(j, "seeds", seeds);
+    if (t->failure[0] != '\0')
+        json_object_set_new(j, "reason", json_string(t->failure));
     if (t->skipped[0] != '\0')
         json_object_set_new(j, "skipped", json_string(t->skipped));
     if (t->state == TARGET_PLANNED && campaign_waits_for(t->owner, t) != NULL)

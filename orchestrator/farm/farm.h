@@ -24,6 +24,11 @@ struct farm_events {
     /* A new occurrence is safe in the store. */
     void (*artifact)(void *ctx, struct campaign *c, const struct plan_target *t,
                      const struct artifact_seen *seen);
+    /*
+     * The seeds of t are to be run before it is fuzzed, with what comes of it in dir (a new folder, borrowed): campaign_seeds_answer is due.
+     * NULL: they are not run.
+     */
+    void (*seeds)(void *ctx, struct campaign *c, const struct plan_target *t, const char *dir);
     /* The first instance fuzzes, or none will: a start may be answered. */
     void (*started)(void *ctx, struct campaign *c);
     /* A target fuzzes no more (its reason is in its row); confirmations that waited for a core may run. */

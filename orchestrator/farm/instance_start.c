@@ -10,6 +10,7 @@
 #include <bsd/string.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "farm/outdir.h"
+#include "farm/target.h"
 #include "farm/telemetry.h"
 
 static int fail(struct instance *in, int code, const char *what)
@@ -144,6 +146,21 @@ static void fill_env(const struct instance *in, struct strv *env)
     }
 }
 
+/* As planned, but for the folder of seeds where some of them failed. Source: afl-fuzz(8), -i. */
+static void fill_argv(const struct instance *in, struct strv *argv)
+{
+    cleanup_free char *seeds = seeds_input_dir(in->owner);
+
+    strv_copy(argv, &in->spec->argv);
+    for (size_t i = 0; seeds != NULL && i + 1 < argv->n; i++) {
+        if (strcmp(argv->v[i], "-i") == 0) {
+            free(argv->v[i + 1]);
+            argv->v[i + 1] = xstrdup(seeds);
+            return;
+        }
+    }
+}
+
 /* The description, packed. fd or -errno. */
 static int pack_desc(const struct instance *in)
 {
@@ -157,7 +174,7 @@ static int pack_desc(const struct instance *in)
     };
     int fd;
 
-    strv_copy(&d.argv, &pi->argv);
+    fill_argv(in, &d.argv);
     fill_env(in, &d.env);
     keeper_desc_set_cgroup(&d, in->cg);
     d.cwd = xstrdup(pi->scratch_dir);

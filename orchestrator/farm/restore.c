@@ -67,6 +67,10 @@ static void restore_target(struct target *t, const struct target_row *row)
             if (strcmp(t->spec->instances[k].name, name) == 0)
                 restore_instance(t->instances[k], j);
     }
+    seeds_from_json(t, json_object_get(extra, "seeds"));
+    if (json_is_string(json_object_get(extra, "failure")))
+        (void)strlcpy(t->failure, json_string_value(json_object_get(extra, "failure")),
+                      sizeof(t->failure));
     t->started_at_ms = row->started_at_ms;
     t->ended_at_ms = row->ended_at_ms;
     t->last_edge_at_ms = row->last_find_ms;

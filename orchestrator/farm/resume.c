@@ -66,6 +66,9 @@ static void reopen(struct target *t)
     t->state = TARGET_PLANNED;
     t->end_reason = NULL;
     t->ended_at_ms = 0;
+    t->failure[0] = '\0';
+    if (!t->ever_up)
+        seeds_reopen(t);
     t->up = t->held = t->half_quiet_at_end = false;
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         struct instance *in = t->instances[i];

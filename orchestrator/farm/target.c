@@ -7,6 +7,7 @@
  */
 #include "farm/target.h"
 
+#include <bsd/string.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,7 @@ void target_free(struct target *t)
     for (size_t i = 0; t->instances != NULL && i < t->spec->n_instances; i++)
         instance_free(t->instances[i]);
     free(t->instances);
+    seeds_clear(t);
     if (t->lock_fd >= 0)
         (void)close(t->lock_fd);
     free(t);
@@ -139,6 +141,18 @@ void target_end(struct target *t, const char *reason)
     for (size_t i = 0; i < t->spec->n_instances; i++)
         instance_event(t->instances[i], INSTANCE_EV_STOP);
     maybe_ended(t);
+}
+
+void target_fail(struct target *t, const char *words)
+{
+    if (t->state != TARGET_PLANNED)
+        return;
+    (void)strlcpy(t->failure, words, sizeof(t->failure));
+    log_warn("%s/%s: does not start: %s", t->plan->campaign, t->spec->name, t->failure);
+    t->end_reason = "failed";
+    t->state = TARGET_FAILED;
+    t->ended_at_ms = clock_wall_ms();
+    t->ops->ended(t);
 }
 
 void target_hold(struct target *t, bool hold)
@@ -226,6 +240,8 @@ const char *target_start_failure(const struct target *t)
 {
     if (t->up)
         return NULL;
+    if (t->failure[0] != '\0')
+        return t->failure;
     for (size_t i = 0; i < t->spec->n_instances; i++)
         if (t->instances[i]->reason[0] != '\0')
             return t->instances[i]->reason;

@@ -8,6 +8,7 @@
 
 #include "farm/budget.h"
 #include "farm/instance.h"
+#include "farm/seeds.h"
 #include "store/runs.h"
 
 /*
@@ -44,6 +45,8 @@ struct target {
     enum target_gate gate;
     char gate_why[256]; /* of NOT_CLEAN: the word, and the first reason */
     char skipped[320];  /* why it was never started, "" none */
+    struct seeds seeds;
+    char failure[640]; /* why it was not started, "" none: its self-test fails, no seed is left */
     struct instance **instances;
     struct budget budget;
     bool ever_up, up; /* some instance fuzzed: ever in this run, and since this daemon has it */
@@ -66,6 +69,8 @@ void target_free(struct target *t);
 int target_start(struct target *t);
 /* Ends it for that reason (static text). A target that never started ends at once. No-op when it ends already. */
 void target_end(struct target *t, const char *reason);
+/* Ends one that was not started, as failed, with these words. */
+void target_fail(struct target *t, const char *words);
 /* Freezes its instances and its clock, or lets both go on. */
 void target_hold(struct target *t, bool hold);
 /* Once a second: figures, health, budget. */

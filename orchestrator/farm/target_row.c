@@ -54,7 +54,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         .last_find_ms = t->last_edge_at_ms,
         .edges_floor = -1,
     };
-    json_t *extra = json_object(), *list = json_array();
+    json_t *extra = json_object(), *list = json_array(), *seeds = seeds_to_json(t);
     double stability = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++) {
@@ -78,6 +78,10 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
     (void)json_object_set_new(extra, "frozen", json_boolean(t->held));
+    if (seeds != NULL)
+        (void)json_object_set_new(extra, "seeds", seeds);
+    if (t->failure[0] != '\0')
+        (void)json_object_set_new(extra, "failure", json_string(t->failure));
     if (t->skipped[0] != '\0')
         (void)json_object_set_new(extra, "skipped", json_string(t->skipped));
     (void)json_object_set_new(extra, "up", json_boolean(t->ever_up));

@@ -57,6 +57,26 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
+/* afl-fuzz leaves a crashing seed out with a warning: nobody else would tell. What failed is an artifact, and judged as one, too. */
+static void judge_seeds(const struct verdict_target *t, struct sorted *s)
+{
+    bool found = t->findings > 0 || !t->seeds_left_out;
+
+    if (t->seeds_failed > 0)
+        strv_addf(found ? &s->why[RANK_FINDINGS] : &s->notes,
+                  "%s: %" PRId64 " of %" PRId64 " seed%s failed when replayed before fuzzing%s",
+                  t->name, t->seeds_failed, t->seeds_total, plural(t->seeds_total),
+                  t->seeds_left_out ? ", and afl-fuzz did not get them" : "");
+    if (t->seeds_left > 0)
+        strv_addf(&s->notes,
+                  "%s: %" PRId64 " of %" PRId64
+                  " seeds were not replayed before fuzzing, for want of time",
+                  t->name, t->seeds_left, t->seeds_total);
+    if (t->seeds_why != NULL && t->started)
+        strv_addf(&s->why[RANK_DEGRADED], "%s: its seeds could not be replayed before fuzzing: %s",
+                  t->name, t->seeds_why);
+}
+
 static void judge_findings(const struct verdict_target *t, struct sorted *s)
 {
     char detail[160] = "";
@@ -75,8 +95,9 @@ static void judge_findings(const struct verdict_target *t, struct sorted *s)
         strv_addf(&s->why[RANK_FINDINGS], "%s: %" PRId64 " crash input%s that did not reproduce",
                   t->name, t->unreproduced_crashes, plural(t->unreproduced_crashes));
     }
-    /* afl-fuzz leaves a crashing seed out with a warning: nobody else would tell. */
-    if (t->corpus_failed > 0)
+    judge_seeds(t, s);
+    /* The same seeds are run again with the queues. */
+    if (t->corpus_failed > t->seeds_failed)
         strv_addf(&s->why[RANK_FINDINGS],
                   "%s: %" PRId64 " input%s of its seeds or queues fail%s when replayed", t->name,
                   t->corpus_failed, plural(t->corpus_failed), t->corpus_failed == 1 ? "s" : "");
@@ -102,6 +123,9 @@ static void judge_course(const struct verdict_facts *f, const struct verdict_tar
         if (t->start_failure != NULL)
             strv_addf(&s->why[RANK_FAILED_START], "%s: did not start: %s", t->name,
                       t->start_failure);
+        else if (is(t->end_reason, "finding"))
+            strv_addf(&s->why[RANK_DEGRADED],
+                      "%s: was not started: the campaign ended at its first finding", t->name);
         else if (stopped)
             strv_addf(&s->why[RANK_INTERRUPTED], "%s: was stopped before it started", t->name);
         else

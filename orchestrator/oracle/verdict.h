@@ -42,9 +42,13 @@ struct verdict_target {
     int64_t findings_flaky; /* of those, reproduced in part */
     int64_t unreproduced_crashes;  /* of those, reproduced not once */
     int64_t unreproduced_timeouts; /* kept and listed; do not block clean */
-    int64_t corpus_failed;         /* inputs of seeds and queues that fail when replayed */
-    int64_t pending;               /* not triaged */
-    int64_t unsaved;               /* files whose bytes could not be kept */
+    int64_t seeds_total, seeds_failed,
+        seeds_left;        /* run once before fuzzing; left: not run in time */
+    bool seeds_left_out;   /* afl-fuzz did not get those that failed */
+    const char *seeds_why; /* why they could not all be run, or NULL */
+    int64_t corpus_failed; /* inputs of seeds and queues that fail when replayed */
+    int64_t pending;       /* not triaged */
+    int64_t unsaved;       /* files whose bytes could not be kept */
     bool seeds_changed, seeds_unknown;
     bool reach_judged; /* has a required list */
     bool reach_failed; /* it could not be measured */

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/path.h"
+#include "farm/seeds.h"
 #include "report/fields.h"
 #include "report/model_target.h"
 #include "store/artifact.h"
@@ -38,6 +40,7 @@ struct bench {
     struct artifact_row *artifacts;
     size_t n_rows, n_results, n_artifacts;
     struct verdict_target *facts; /* one for each target of the plan */
+    json_t **seeds;               /* of each, what the run before fuzzing came to */
     size_t n_facts;
 };
 
@@ -47,8 +50,11 @@ static void bench_clear(struct bench *b)
         target_row_clear(&b->rows[i]);
     for (size_t i = 0; i < b->n_results; i++)
         result_row_clear(&b->results[i]);
-    for (size_t i = 0; i < b->n_facts; i++)
+    for (size_t i = 0; i < b->n_facts; i++) {
         strv_clear(&b->facts[i].reach_missing);
+        json_decref(b->seeds[i]);
+    }
+    free(b->seeds);
     free(b->rows);
     free(b->results);
     free(b->facts);
@@ -68,6 +74,7 @@ static int bench_load(struct db *db, const struct plan *plan, struct bench *b, s
         return r;
     b->n_facts = plan->n_targets;
     b->facts = xcalloc(b->n_facts > 0 ? b->n_facts : 1, sizeof(*b->facts));
+    b->seeds = xcalloc(b->n_facts > 0 ? b->n_facts : 1, sizeof(*b->seeds));
     return 0;
 }
 
@@ -93,6 +100,22 @@ static void add_reach(const struct plan_target *pt, const struct judge_target *j
         if (fields_int(jt->reach, id) <= 0)
             strv_add(&v->reach_missing, id);
     }
+}
+
+static void add_seeds(struct bench *b, size_t i, const struct target_row *row)
+{
+    struct verdict_target *v = &b->facts[i];
+    json_t *extra = fields_parse(row != NULL ? row->extra : NULL);
+    const char *why;
+
+    b->seeds[i] = json_incref(json_object_get(extra, "seeds"));
+    json_decref(extra);
+    why = fields_text(b->seeds[i], "why");
+    v->seeds_total = fields_int(b->seeds[i], "total");
+    v->seeds_failed = fields_int(b->seeds[i], "failed");
+    v->seeds_left = fields_int(b->seeds[i], "left");
+    v->seeds_left_out = json_is_true(json_object_get(b->seeds[i], "left_out"));
+    v->seeds_why = why[0] != '\0' ? why : NULL;
 }
 
 static void add_target(struct bench *b, const struct judge *j, size_t i)
@@ -126,13 +149,20 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
     };
     v->seeds_changed = !v->seeds_unknown && strcmp(jt->seeds_sha256, pt->seeds_sha256) != 0;
     add_reach(pt, jt, v);
+    add_seeds(b, i, row);
 }
 
 /* True when a crash or hang file on disk has no row, or when that cannot be told. */
 static bool target_evidence_lost(const struct judge *j, size_t i)
 {
     const struct plan_target *pt = &j->plan->targets[i];
+    cleanup_free char *seeds =
+        pt->sync_dir != NULL ? path_join(pt->sync_dir, SEEDS_INSTANCE) : NULL;
+    const struct artifact_source from_seeds = {
+        .run = j->plan->run_id, .target = pt->name, .instance = SEEDS_INSTANCE, .out_dir = seeds};
 
+    if (seeds != NULL && artifact_unrecorded(j->db, &from_seeds, NULL) != 0)
+        return true;
     for (size_t k = 0; k < pt->n_instances; k++) {
         struct artifact_source src = {.run = j->plan->run_id,
                                       .target = pt->name,

@@ -123,6 +123,14 @@ static void put_targets(FILE *out, const json_t *targets)
         put_field(out, t, "name");
         (void)fputs(": ", out);
         put_field(out, t, "findings_note");
+        if (fields_text(t, "start_failure")[0] != '\0') {
+            (void)fputs("; did not start: ", out);
+            put_field(out, t, "start_failure");
+        }
+        if (fields_int(json_object_get(t, "seeds"), "failed") > 0)
+            (void)fprintf(out, "; %lld of %lld seeds failed before fuzzing",
+                          (long long)fields_int(json_object_get(t, "seeds"), "failed"),
+                          (long long)fields_int(json_object_get(t, "seeds"), "total"));
         if (fields_text(t, "skipped")[0] != '\0') {
             (void)fputs("; skipped: ", out);
             put_field(out, t, "skipped");

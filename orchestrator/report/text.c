@@ -17,6 +17,7 @@
 
 #define WIDTH       80
 #define LABEL_WIDTH 13
+#define SEEDS_NAMED 10 /* seeds that failed */
 
 struct page {
     FILE *out;
@@ -156,6 +157,32 @@ static void print_reach(const struct page *p, const json_t *t)
         print_item(p, "reach", "%zu ids seen, none required", json_object_size(reach));
 }
 
+/* What the run of the seeds before fuzzing came to, where that was not "all passed". */
+static void print_seeds(const struct page *p, const json_t *t)
+{
+    const json_t *seeds = json_object_get(t, "seeds"), *one;
+    json_int_t failed = fields_int(seeds, "failed"), total = fields_int(seeds, "total");
+    size_t i;
+
+    if (failed > 0)
+        print_item(p, "seeds", "%lld of %lld failed before fuzzing%s", (long long)failed,
+                   (long long)total,
+                   json_is_true(json_object_get(seeds, "left_out")) ? ", left out" : "");
+    json_array_foreach (json_object_get(seeds, "failures"), i, one) {
+        if (i == SEEDS_NAMED)
+            break;
+        print_item(p, "", "%s: %s %s", fields_text(one, "file"), fields_text(one, "class"),
+                   fields_text(one, "inv"));
+    }
+    if (failed > SEEDS_NAMED)
+        print_item(p, "", "and %lld more", (long long)failed - SEEDS_NAMED);
+    if (fields_int(seeds, "left") > 0)
+        print_item(p, failed > 0 ? "" : "seeds", "%lld of %lld not replayed before fuzzing",
+                   (long long)fields_int(seeds, "left"), (long long)total);
+    if (fields_text(seeds, "why")[0] != '\0')
+        print_item(p, failed > 0 ? "" : "seeds", "%s", fields_text(seeds, "why"));
+}
+
 static void print_target(const struct page *p, const json_t *t)
 {
     const char *verdict = fields_text(t, "verdict"), *end = fields_text(t, "end_reason");
@@ -198,7 +225,8 @@ static void print_target(const struct page *p, const json_t *t)
     if (fields_int(t, "pending") > 0 || fields_int(t, "unsaved") > 0)
         print_item(p, "", "not triaged %lld, not kept %lld", (long long)fields_int(t, "pending"),
                    (long long)fields_int(t, "unsaved"));
-    if (fields_int(t, "corpus_failed") > 0)
+    print_seeds(p, t);
+    if (fields_int(t, "corpus_failed") > fields_int(json_object_get(t, "seeds"), "failed"))
         print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));
     print_reach(p, t);

@@ -24,6 +24,8 @@
 #define HANG_TIMEOUT_MIN_MS 1000
 #define START_COST_MS       3000 /* of one run beside its time limit, on a busy host */
 #define JOB_COST_MS         20000
+#define SEED_TIMEOUT_MIN_MS 3000  /* of one seed: it is not confirmed by more runs */
+#define START_WAIT_MS       20000 /* for one build to come up */
 #define REACH_COST_MS       600000
 #define BUNDLE_COST_MS      300000
 
@@ -130,6 +132,33 @@ json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t)
                      t->seeds != NULL ? t->seeds : "");
 }
 
+json_t *job_replay_make(const struct plan_target *t, const char *state_dir, const char *dir)
+{
+    /* The build that tells most at least cost, as for fuzzctl replay; the sanitizer's is for what has failed. */
+    const struct {
+        const char *role;
+        const struct plan_program *p;
+    } builds[] = {{"replay", &t->replay}, {"harness", &t->harness}, {"sanitizer", &t->sanitizer}};
+    int64_t limit_ms = hang_timeout_ms(t);
+    json_t *program = NULL, *starts = json_array();
+
+    for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+        if (builds[i].p->path == NULL)
+            continue;
+        if (program == NULL)
+            program = program_json(builds[i].role, builds[i].p);
+        else if (builds[i].p->kit)
+            json_array_append_new(starts, program_json(builds[i].role, builds[i].p));
+    }
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "job", "replay", "target",
+        t->name, "seeds", t->seeds != NULL ? t->seeds : "", "state", state_dir, "dir", dir,
+        "program", program != NULL ? program : json_null(), "starts", starts, "timeout_ms",
+        (json_int_t)(limit_ms > SEED_TIMEOUT_MIN_MS ? limit_ms : SEED_TIMEOUT_MIN_MS),
+        "memory_bytes", (json_int_t)t->limits.memory_bytes, "budget_ms", (json_int_t)JOB_SEEDS_MS,
+        "args", json_strv(&t->args), "env", json_strv(&t->env));
+}
+
 json_t *job_bundle_make(const char *state_dir, const char *run, const char *bucket)
 {
     return json_pack("{s:s, s:s, s:s, s:s}", "job", "bundle", "state", state_dir, "run", run,
@@ -153,6 +182,10 @@ int64_t job_deadline_ms(const json_t *job)
         return REACH_COST_MS;
     if (strcmp(kind, "bundle") == 0)
         return BUNDLE_COST_MS;
+    if (strcmp(kind, "replay") == 0)
+        return json_int(job, "budget_ms", JOB_SEEDS_MS) + JOB_COST_MS +
+               json_int(job, "timeout_ms", SEED_TIMEOUT_MIN_MS) * REPLAY_PATIENCE +
+               START_WAIT_MS * (1 + (int64_t)json_array_size(json_object_get(job, "starts")));
     return 60000;
 }
 
@@ -185,6 +218,8 @@ json_t *job_run(const json_t *job)
         answer = job_floor_run(job);
     else if (strcmp(kind, "seeds") == 0)
         answer = job_seeds_run(job);
+    else if (strcmp(kind, "replay") == 0)
+        answer = job_replay_run(job);
     else if (strcmp(kind, "bundle") == 0)
         answer = bundle_run(job);
     else

@@ -36,6 +36,9 @@
 #define JOB_REPORT_MAX   65536     /* of "report" */
 #define JOB_SAN_SLOWNESS 3         /* a sanitizer build gets that much more time */
 
+#define JOB_SEEDS_MS   20000 /* for all seeds of a target, before it is fuzzed */
+#define JOB_SEEDS_TOLD 100   /* failing seeds that are named */
+
 /*
  * runs 0: JOB_RUNS. artifact_kind "crash" or "hang"; file_name as AFL++ gave it; oom_kills of the target so far, which
  * tells what a SIGKILL was that no replay shows. Each returns a new reference.
@@ -46,6 +49,15 @@ json_t *job_input_make(const struct plan *plan, const struct plan_target *t, con
 json_t *job_reach_make(const struct plan *plan, const struct plan_target *t);
 json_t *job_floor_make(const struct plan *plan, const struct plan_target *t);
 json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t);
+/*
+ * The seeds of a target before it is fuzzed; dir (absolute, below state_dir): where what comes of it is put. Answer: {"ok",
+ *   "total": files in the folder, "passed", "failed", "left": not run in the time there was, "unreadable": n,
+ *   "remaining": seeds that afl-fuzz can begin with, "program": role, "self_test": words or null,
+ *   "why": words or null: why some could not be run or what failed not be put aside,
+ *   "failures": [{"file","class","inv","detail"}] (at most JOB_SEEDS_TOLD)}.
+ * With failures there is dir/found/{crashes,hangs}/ with a copy of each that failed and dir/in/ with the others.
+ */
+json_t *job_replay_make(const struct plan_target *t, const char *state_dir, const char *dir);
 json_t *job_bundle_make(const char *state_dir, const char *run, const char *bucket);
 /* Wall time after which fuzz-triage may be killed for this job: a bound over all its runs, milliseconds. */
 int64_t job_deadline_ms(const json_t *job);

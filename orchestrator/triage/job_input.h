@@ -9,5 +9,6 @@ json_t *job_input_run(const json_t *job);
 json_t *job_reach_run(const json_t *job);
 json_t *job_floor_run(const json_t *job);
 json_t *job_seeds_run(const json_t *job);
+json_t *job_replay_run(const json_t *job);
 
 #endif

@@ -53,6 +53,7 @@ int seedrun_probe(struct seedrun *s, const char *path, struct err *err)
     s->prog.msan = elf.msan;
     s->prog.tsan = elf.tsan;
     s->prog.ubsan = elf.ubsan;
+    s->prog.takes_file = elf.driver || elf.libfuzzer;
     s->prog.twice = true;
     (void)strlcpy(s->build_id, elf.build_id, sizeof(s->build_id));
     return 0;
