@@ -21,6 +21,7 @@
 #include "base/path.h"
 #include "ctl/cmd.h"
 #include "ctl/replay_harness.h"
+#include "ctl/replay_scope.h"
 #include "ctl/replay_target.h"
 #include "report/fields.h"
 #include "spec/spec.h"
@@ -30,7 +31,6 @@
 #define GATE_SPEC   SPECS_DIR "/prerelease" SPEC_EXT
 #define TIMEOUT_MAX (3600 * INT64_C(1000))
 #define JOBS_MAX    256
-#define MEMORY_MIN  (INT64_C(16) << 20)
 
 struct replay {
     const struct cmd_env *env;
@@ -331,8 +331,8 @@ static int options_parse(struct replay *r, struct replay_harness *h, int argc, c
             code = engine_parse(optarg, &h->engine);
         else if (opt == 'n')
             code = number_parse("--jobs", optarg, &h->jobs);
-        else if (opt == 'm' &&
-                 (parse_size_bytes(optarg, &h->memory_bytes) < 0 || h->memory_bytes < MEMORY_MIN))
+        else if (opt == 'm' && (parse_size_bytes(optarg, &h->memory_bytes) < 0 ||
+                                h->memory_bytes < REPLAY_SCOPE_MEMORY_MIN))
             code =
                 cmd_fail(&cmd_replay, EXIT_USAGE,
                          "--memory %s: allowed is a size of 16M or more, as in 512M or 2G", optarg);

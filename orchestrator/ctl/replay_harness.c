@@ -235,20 +235,8 @@ static int run_fork(struct replay *r, struct err *err)
     rc = replay_scope_open(r->o->memory_bytes, &procs, &scope, err);
     if (rc < 0)
         return rc;
-    job.program = (struct forkserver_opts){
-        .path = r->o->program,
-        .args = r->o->args,
-        .scratch = replay_scope_folder(scope),
-        .persistent = r->elf.persistent,
-        .deferred = r->elf.deferred,
-        .procs = &procs,
-        .preload = r->elf.is_static ? NULL : preload,
-        .run_ms = r->o->timeout_ms,
-        .as_bytes =
-            procs.n == 0 && !r->elf.asan && !r->elf.msan && !r->elf.tsan ? r->o->memory_bytes : 0,
-        .fsize_bytes = REPLAY_FSIZE_MAX,
-        .map_bytes = r->elf.map_size > 0 ? (size_t)r->elf.map_size : 0,
-    };
+    job.program = replay_scope_program(scope, &r->elf, r->o->program, r->o->args, &procs, preload,
+                                       r->o->timeout_ms, r->o->memory_bytes);
     rc = runner_run(&job, err);
     replay_scope_close(scope);
     strv_clear(&procs);

@@ -30,6 +30,7 @@
 #define FOLDER     "fuzzctl-replay."
 #define MARK       ".fuzzctl-replay" /* in a folder of ours, and locked */
 #define PIDS       256
+#define FSIZE_MAX  (256 << 20) /* largest file the program may write */
 
 struct replay_scope {
     struct cgroup_root *root;
@@ -128,6 +129,30 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
 const char *replay_scope_folder(const struct replay_scope *s)
 {
     return s->folder;
+}
+
+struct forkserver_opts replay_scope_program(const struct replay_scope *s,
+                                            const struct elfprobe *elf, const char *path,
+                                            const struct strv *args, const struct strv *procs,
+                                            const char *preload, int64_t timeout_ms,
+                                            int64_t memory_bytes)
+{
+    /* A sanitizer needs terabytes of address space. */
+    const bool by_space = procs->n == 0 && !elf->asan && !elf->msan && !elf->tsan;
+
+    return (struct forkserver_opts){
+        .path = path,
+        .args = args,
+        .scratch = s->folder,
+        .persistent = elf->persistent,
+        .deferred = elf->deferred,
+        .procs = procs,
+        .preload = elf->is_static ? NULL : preload,
+        .run_ms = timeout_ms,
+        .as_bytes = by_space ? memory_bytes : 0,
+        .fsize_bytes = FSIZE_MAX,
+        .map_bytes = elf->map_size > 0 ? (size_t)elf->map_size : 0,
+    };
 }
 
 void replay_scope_close(struct replay_scope *s)

@@ -61,18 +61,14 @@ static void give_up(struct shared *s, int code, const struct err *err)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* One input in one server. What is told of it is in *r. 0, or -errno of a server that does not come back. */
-static int run_one(struct worker *w, struct forkserver *fs, struct runner_result *r,
-                   struct err *err)
+/* One input in one server, told in *r. 0, or -errno of a server that does not come back. */
+static int run_one(const struct runner_job *job, struct forkserver *fs, const uint8_t *data,
+                   size_t size, struct runner_result *r, struct err *err)
 {
-    const struct runner_job *job = w->shared->job;
-    cleanup_free uint8_t *data = NULL;
     int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS, i, rc;
-    size_t size = 0;
 
-    r->code = job->read(job->ctx, r->index, &data, &size);
-    if (r->code < 0)
-        return 0;
+    r->data = data;
+    r->size = size;
     r->run.end = FORKSERVER_LOST;
     for (i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
         rc = forkserver_run(fs, data, size, &r->run, err);
@@ -90,6 +86,25 @@ static int run_one(struct worker *w, struct forkserver *fs, struct runner_result
     r->map_hash = map_hash(r->map, r->map_bytes);
     if (r->run.end != FORKSERVER_OK)
         r->text = forkserver_text(fs, &r->text_bytes);
+    return 0;
+}
+
+static int read_and_run(struct worker *w, struct forkserver *fs, size_t index, struct err *err)
+{
+    const struct runner_job *job = w->shared->job;
+    struct runner_result r = {.index = index, .text = ""};
+    cleanup_free uint8_t *data = NULL;
+    size_t size = 0;
+    int rc = 0;
+
+    r.code = job->read(job->ctx, index, &data, &size);
+    if (r.code == 0)
+        rc = run_one(job, fs, data, size, &r, err);
+    if (rc < 0)
+        return rc;
+    (void)pthread_mutex_lock(&w->shared->lock);
+    job->done(job->ctx, &r);
+    (void)pthread_mutex_unlock(&w->shared->lock);
     return 0;
 }
 
@@ -111,8 +126,8 @@ static void *worker_main(void *arg)
     struct forkserver_opts opts = job->program;
     cleanup_free char *scratch = NULL;
     struct forkserver *fs = NULL;
-    struct runner_result r = {0};
     struct err err = {0};
+    size_t index = 0;
     int rc = 0;
 
     pin(w->cpu);
@@ -124,15 +139,8 @@ static void *worker_main(void *arg)
     }
     if (rc == 0)
         rc = forkserver_open(&opts, &fs, &err);
-    while (rc == 0 && take(w->shared, &r.index)) {
-        r = (struct runner_result){.index = r.index, .text = ""};
-        rc = run_one(w, fs, &r, &err);
-        if (rc == 0) {
-            (void)pthread_mutex_lock(&w->shared->lock);
-            job->done(job->ctx, &r);
-            (void)pthread_mutex_unlock(&w->shared->lock);
-        }
-    }
+    while (rc == 0 && take(w->shared, &index))
+        rc = read_and_run(w, fs, index, &err);
     if (rc < 0)
         give_up(w->shared, rc, &err);
     forkserver_close(fs);

@@ -19,7 +19,9 @@ struct runner_result {
     size_t index;
     int code; /* 0; or -errno: the input could not be read or is too large, and nothing was run */
     struct forkserver_run run; /* from here on only with code 0 */
-    const uint8_t *map;        /* in buckets; of the call only */
+    const uint8_t *data;       /* the input; of the call only */
+    size_t size;
+    const uint8_t *map; /* in buckets; of the call only */
     size_t map_bytes, edges;
     uint64_t map_hash;
     const char *

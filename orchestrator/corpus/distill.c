@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three passes: what is there already, all inputs, and those chosen once more and once again, since
+ * who is chosen must do the same each time. Results come from several servers and are taken in the order of the
+ * inputs, so that nothing depends on who was first.
+ */
+#include "corpus/distill.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "corpus/cover.h"
+#include "corpus/inputs.h"
+#include "engine/runner.h"
+
+#define BUCKETS       8
+#define SHA_BYTES     32 /* half of the hex digits: enough to tell equals apart */
+#define STABLE_ROUNDS 16
+#define TABLE_START   1024
+
+/* What one run gave, until its turn comes. */
+struct got {
+    int code;
+    enum forkserver_end end;
+    uint64_t hash, size;
+    uint8_t sha[SHA_BYTES];
+    uint32_t *tuples;
+    size_t n;
+};
+
+/* Best input of each map; open addressing by the map's hash. */
+struct slot {
+    bool used;
+    uint64_t hash, size;
+    uint8_t sha[SHA_BYTES];
+};
+
+struct pass {
+    struct distill *d;
+    const struct strv *files;
+    const size_t *only; /* numbers in files; NULL: all */
+    size_t n, turn;
+    struct got **waiting;
+    void (*take)(struct distill *d, size_t index, const struct got *g);
+};
+
+struct distill {
+    const struct distill_opts *o;
+    struct distill_result *ret;
+    struct cover *cover;
+    uint32_t tuples_max;
+    struct slot *table;
+    size_t table_n, table_room;
+    size_t done, all;
+    const size_t *chosen;
+    size_t n_chosen;
+    uint64_t *first; /* maps of the chosen, by their place among them */
+    uint64_t *second;
+    bool *agrees; /* two of three */
+    int round;
+    bool *is_aside;
+};
+
+const char *distill_aside_name(enum distill_aside why)
+{
+    static const char *const names[] = {[DISTILL_CRASH] = "crash",
+                                        [DISTILL_TIMEOUT] = "timeout",
+                                        [DISTILL_LOST] = "lost",
+                                        [DISTILL_UNREAD] = "unread",
+                                        [DISTILL_UNSTABLE] = "unstable"};
+
+    return names[why];
+}
+
+static void set_aside(struct distill *d, size_t index, enum distill_aside why)
+{
+    struct distill_result *r = d->ret;
+
+    if (d->is_aside[index])
+        return;
+    d->is_aside[index] = true;
+    r->aside = xreallocarray(r->aside, r->n_aside + 1, sizeof(*r->aside));
+    r->aside[r->n_aside].index = index;
+    r->aside[r->n_aside++].why = why;
+}
+
+/* ---- one pass over files ---- */
+static uint32_t tuple_of(size_t edge, uint8_t bits, bool edges_only)
+{
+    return edges_only ? (uint32_t)edge : (uint32_t)(edge * BUCKETS) + (uint32_t)__builtin_ctz(bits);
+}
+
+static void read_tuples(struct got *g, const struct runner_result *rr, bool edges_only)
+{
+    g->tuples = xmalloc((rr->edges + 1) * sizeof(*g->tuples));
+    for (size_t i = 1; i < rr->map_bytes && g->n < rr->edges; i++) {
+        if (rr->map[i] != 0)
+            g->tuples[g->n++] = tuple_of(i, rr->map[i], edges_only);
+    }
+}
+
+static int read_file(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
+{
+    const struct pass *p = ctx;
+
+    return inputs_read(p->files->v[p->only != NULL ? p->only[index] : index],
+                       FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+}
+
+static void got_free(struct got *g)
+{
+    if (g != NULL)
+        free(g->tuples);
+    free(g);
+}
+
+static void run_done(void *ctx, const struct runner_result *rr)
+{
+    struct pass *p = ctx;
+    struct distill *d = p->d;
+    struct got *g = xcalloc(1, sizeof(*g));
+
+    g->code = rr->code;
+    g->end = rr->run.end;
+    if (rr->code == 0 && rr->run.end == FORKSERVER_OK) {
+        char hex[65];
+
+        hash_sha256_hex(rr->data, rr->size, hex);
+        memcpy(g->sha, hex, sizeof(g->sha));
+        g->hash = rr->map_hash;
+        g->size = rr->size;
+        if (d->tuples_max == 0)
+            d->tuples_max = (uint32_t)rr->map_bytes * (d->o->edges_only ? 1 : BUCKETS);
+        read_tuples(g, rr, d->o->edges_only);
+    }
+    p->waiting[rr->index] = g;
+    while (p->turn < p->n && p->waiting[p->turn] != NULL) {
+        struct got *next = p->waiting[p->turn];
+
+        if (d->cover == NULL && d->tuples_max > 0)
+            d->cover = cover_new(d->tuples_max, d->o->cap_bytes);
+        p->take(d, p->only != NULL ? p->only[p->turn] : p->turn, next);
+        got_free(next);
+        p->waiting[p->turn++] = NULL;
+    }
+    d->done++;
+    if (d->o->progress != NULL)
+        d->o->progress(d->o->ctx, d->done, d->all);
+}
+
+static int run_pass(struct distill *d, const struct strv *files, const size_t *only, size_t n,
+                    void (*take)(struct distill *, size_t, const struct got *), struct err *err)
+{
+    struct pass p = {.d = d, .files = files, .only = only, .n = n, .take = take};
+    const struct runner_job job = {.program = d->o->program,
+                                   .inputs = n,
+                                   .workers = d->o->jobs,
+                                   .read = read_file,
+                                   .done = run_done,
+                                   .ctx = &p,
+                                   .cancel = d->o->cancel};
+    int rc;
+
+    if (n == 0)
+        return 0;
+    p.waiting = xcalloc(n, sizeof(*p.waiting));
+    rc = runner_run(&job, err);
+    for (size_t i = 0; i < n; i++)
+        got_free(p.waiting[i]);
+    free(p.waiting);
+    return rc;
+}
+
+/* ---- what each pass does with a result ---- */
+static void take_against(struct distill *d, size_t index, const struct got *g)
+{
+    (void)index;
+    if (g->code == 0 && g->end == FORKSERVER_OK)
+        cover_have(d->cover, g->tuples, g->n);
+}
+
+static struct slot *find_slot(struct distill *d, uint64_t hash)
+{
+    size_t i = (size_t)hash & (d->table_room - 1);
+
+    while (d->table[i].used && d->table[i].hash != hash)
+        i = (i + 1) & (d->table_room - 1);
+    return &d->table[i];
+}
+
+static void grow_table(struct distill *d)
+{
+    struct slot *old = d->table;
+    const size_t n = d->table_room;
+
+    d->table_room = n > 0 ? 2 * n : TABLE_START;
+    d->table = xcalloc(d->table_room, sizeof(*d->table));
+    for (size_t i = 0; i < n; i++) {
+        if (old[i].used)
+            *find_slot(d, old[i].hash) = old[i];
+    }
+    free(old);
+}
+
+/* Whether this is a better input of its map than what is known. */
+static bool is_best(struct distill *d, const struct got *g)
+{
+    struct slot *s;
+
+    if (2 * d->table_n >= d->table_room)
+        grow_table(d);
+    s = find_slot(d, g->hash);
+    if (s->used &&
+        (s->size < g->size || (s->size == g->size && memcmp(s->sha, g->sha, sizeof(s->sha)) <= 0)))
+        return false;
+    d->table_n += !s->used;
+    *s = (struct slot){.used = true, .hash = g->hash, .size = g->size};
+    memcpy(s->sha, g->sha, sizeof(s->sha));
+    return true;
+}
+
+static void take_input(struct distill *d, size_t index, const struct got *g)
+{
+    static const enum distill_aside why[] = {[FORKSERVER_CRASH] = DISTILL_CRASH,
+                                             [FORKSERVER_TIMEOUT] = DISTILL_TIMEOUT,
+                                             [FORKSERVER_LOST] = DISTILL_LOST};
+    const bool must = index < d->o->must;
+
+    if (g->code < 0) {
+        set_aside(d, index, DISTILL_UNREAD);
+        return;
+    }
+    if (g->end != FORKSERVER_OK) {
+        set_aside(d, index, why[g->end]);
+        return;
+    }
+    d->ret->input_bytes += g->size;
+    if (is_best(d, g) || must)
+        cover_add(d->cover, index, g->size, g->sha, g->tuples, g->n, must);
+    if (cover_bytes(d->cover) > d->ret->peak_bytes)
+        d->ret->peak_bytes = cover_bytes(d->cover);
+}
+
+static size_t place_of(const struct distill *d, size_t index)
+{
+    size_t low = 0, high = d->n_chosen;
+
+    while (high - low > 1) {
+        size_t mid = (low + high) / 2;
+
+        if (d->chosen[mid] <= index)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void take_again(struct distill *d, size_t index, const struct got *g)
+{
+    static const uint64_t none = 0;
+    const size_t at = place_of(d, index);
+    const uint64_t hash = g->code == 0 && g->end == FORKSERVER_OK ? g->hash : none;
+
+    if (d->round == 0)
+        d->first[at] = hash;
+    else if (d->round == 1)
+        d->second[at] = hash;
+    else
+        d->agrees[at] =
+            hash != none && d->first[at] != none && d->second[at] != none &&
+            (hash == d->first[at] || hash == d->second[at] || d->first[at] == d->second[at]);
+}
+
+/*
+ * Runs the chosen three times, the second time backwards: one whose end is not always well, or of whose maps no two are equal (a fresh
+ * child's first run may differ), is unstable.
+ */
+static int run_again(struct distill *d, bool *ret_dropped, struct err *err)
+{
+    cleanup_free size_t *back = xcalloc(d->n_chosen + 1, sizeof(*back));
+    int rc = 0;
+
+    d->first = xcalloc(d->n_chosen + 1, sizeof(*d->first));
+    d->second = xcalloc(d->n_chosen + 1, sizeof(*d->second));
+    d->agrees = xcalloc(d->n_chosen + 1, sizeof(*d->agrees));
+    for (size_t i = 0; i < d->n_chosen; i++)
+        back[i] = d->chosen[d->n_chosen - 1 - i];
+    d->all += 3 * d->n_chosen;
+    for (d->round = 0; d->round < 3 && rc == 0; d->round++)
+        rc = run_pass(d, d->o->inputs, d->round == 1 ? back : d->chosen, d->n_chosen, take_again,
+                      err);
+    *ret_dropped = false;
+    for (size_t i = 0; i < d->n_chosen && rc == 0; i++) {
+        if (d->agrees[i])
+            continue;
+        *ret_dropped = true;
+        cover_drop(d->cover, d->chosen[i]);
+        set_aside(d, d->chosen[i], DISTILL_UNSTABLE);
+    }
+    free(d->first);
+    free(d->second);
+    free(d->agrees);
+    return rc;
+}
+
+/* ---- all of it ---- */
+static int choose(struct distill *d, struct err *err)
+{
+    bool dropped = true;
+    size_t *ids = NULL;
+    int rc = 0;
+
+    for (int i = 0; i < STABLE_ROUNDS && dropped && rc == 0; i++) {
+        free(ids);
+        d->n_chosen = cover_solve(d->cover, &ids);
+        d->chosen = ids;
+        rc = run_again(d, &dropped, err);
+    }
+    if (rc == 0 && dropped) {
+        free(ids);
+        d->n_chosen = cover_solve(d->cover, &ids);
+    }
+    d->ret->chosen = ids;
+    d->ret->n_chosen = d->n_chosen;
+    return rc;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const size_t *x = a, *y = b; /* index is the first member */
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+int distill_run(const struct distill_opts *o, struct distill_result *ret, struct err *err)
+{
+    struct distill_opts opts = *o;
+    struct distill d = {.o = &opts, .ret = ret};
+    const size_t n_against = o->against != NULL ? o->against->n : 0;
+    size_t had = 0;
+    int rc;
+
+    *ret = (struct distill_result){0};
+    if (opts.cap_bytes == 0)
+        opts.cap_bytes = DISTILL_CAP_BYTES;
+    d.is_aside = xcalloc(o->inputs->n + 1, sizeof(*d.is_aside));
+    d.all = n_against + o->inputs->n;
+    rc = run_pass(&d, o->against, NULL, n_against, take_against, err);
+    if (rc == 0 && d.cover != NULL)
+        had = cover_tuples(d.cover);
+    if (rc == 0)
+        rc = run_pass(&d, o->inputs, NULL, o->inputs->n, take_input, err);
+    if (rc == 0 && d.cover != NULL)
+        rc = choose(&d, err);
+    if (rc == 0 && d.cover != NULL) {
+        ret->maps = d.table_n;
+        ret->tuples = cover_tuples(d.cover);
+        ret->new_tuples = ret->tuples - had;
+        ret->smallest = cover_smallest(d.cover);
+        qsort(ret->aside, ret->n_aside, sizeof(*ret->aside), by_index);
+    }
+    cover_free(d.cover);
+    free(d.table);
+    free(d.is_aside);
+    if (rc < 0)
+        distill_result_clear(ret);
+    return rc;
+}
+
+void distill_result_clear(struct distill_result *r)
+{
+    free(r->chosen);
+    free(r->aside);
+    *r = (struct distill_result){0};
+}
