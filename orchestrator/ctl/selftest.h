@@ -12,6 +12,7 @@
 #include "ctl/cmd.h"
 #include "spec/spec.h"
 #include "store/db.h"
+#include "triage/classify.h"
 
 /* The parts of `fuzzctl selftest`: what is to be found, one item after the other, each a campaign of a private fuzzd. */
 enum selftest_state {
@@ -75,9 +76,9 @@ char *selftest_plant_program(const struct selftest *st, const struct selftest_it
  */
 int selftest_prepare(struct selftest *st, const struct selftest_item *it, char **ret_file,
                      struct err *err);
-/* One run of an input in the plant's replay build, or the best there is: its verdict's class into ret_class ("none": passes). */
+/* One run of an input in the plant's replay build, or the best there is; class "none": it passes. */
 int selftest_run_input(const struct selftest *st, const struct selftest_item *it, const char *input,
-                       int64_t timeout_ms, char ret_class[24], struct err *err);
+                       int64_t timeout_ms, struct verdict_of_run *ret, struct err *err);
 
 /* selftest_watch.c. Starts the campaign of a built item, looks at one that runs. */
 void selftest_start(struct selftest *st, struct selftest_item *it);

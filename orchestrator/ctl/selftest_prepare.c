@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "ctl/selftest.h"
 #include "plan/elfprobe.h"
-#include "triage/classify.h"
 #include "triage/replay.h"
 
 #define SEEDS_MAX       256 /* looked at */
@@ -55,12 +54,11 @@ static char *run_program(const struct selftest *st, const struct selftest_item *
 }
 
 int selftest_run_input(const struct selftest *st, const struct selftest_item *it, const char *input,
-                       int64_t timeout_ms, char ret_class[24], struct err *err)
+                       int64_t timeout_ms, struct verdict_of_run *ret, struct err *err)
 {
     const struct spec_target *t = &st->spec->targets[it->target];
     cleanup_free char *path = run_program(st, it);
     struct replay_run run = {0};
-    struct verdict_of_run v;
     struct elfprobe elf = {0};
     int r;
 
@@ -85,8 +83,7 @@ int selftest_run_input(const struct selftest *st, const struct selftest_item *it
     r = replay_once(&prog, input, &run, err);
     if (r < 0)
         return r;
-    classify_run(&run, t->name, elf.build_id, &v);
-    (void)snprintf(ret_class, 24, "%s", v.class_);
+    classify_run(&run, t->name, elf.build_id, ret);
     replay_run_clear(&run);
     return 0;
 }
@@ -123,15 +120,15 @@ static int copy_quiet(const struct selftest *st, const struct selftest_item *it,
     for (int i = 0; i < n; i++) {
         cleanup_free char *path = path_join(from, names[i]->d_name);
         cleanup_free char *copy = xasprintf("%s/%03d", to, kept);
-        char class_[24] = "none";
+        struct verdict_of_run v = {.class_ = "none"};
 
         free(names[i]);
         if (r < 0 || !is_file(path) || looked >= SEEDS_MAX)
             continue;
         looked++;
         if (it->plant->startup != SPEC_STARTUP_YES)
-            r = selftest_run_input(st, it, path, SEED_TIMEOUT_MS, class_, err);
-        if (r == 0 && strcmp(class_, "none") == 0 && copy_file(path, copy) == 0)
+            r = selftest_run_input(st, it, path, SEED_TIMEOUT_MS, &v, err);
+        if (r == 0 && strcmp(v.class_, "none") == 0 && copy_file(path, copy) == 0)
             kept++;
     }
     free(names);
