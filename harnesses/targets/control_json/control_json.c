@@ -338,7 +338,6 @@ bool ctl_to_json(const struct ctl_message *m, const fz_allocator *mem, char **re
     return json_writer_take(&w, ret, ret_len);
 }
 
-/* The names in order, so that a search of them ends early. */
 bool ctl_signal_from_name(const char *name, size_t n, int *signo)
 {
     static const struct {
@@ -350,24 +349,12 @@ bool ctl_signal_from_name(const char *name, size_t n, int *signo)
         {"QUIT", SIGQUIT}, {"SEGV", SIGSEGV}, {"TERM", SIGTERM}, {"USR1", SIGUSR1},
         {"USR2", SIGUSR2},
     };
-    size_t low = 0;
-    size_t high = COUNT(signals);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        size_t len = strlen(signals[mid].name);
-        int order = memcmp(name, signals[mid].name, n < len ? n : len);
-
-        if (order == 0)
-            order = n < len ? -1 : n > len;
-        if (order == 0) {
-            *signo = signals[mid].signo;
+    for (size_t i = 0; i < COUNT(signals); i++) {
+        if (strlen(signals[i].name) == n && memcmp(name, signals[i].name, n) == 0) {
+            *signo = signals[i].signo;
             return true;
         }
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
     }
     return false;
 }
