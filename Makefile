@@ -366,7 +366,7 @@ $(BUILD)/.stamp-harness-%: FORCE
 
 # 1 variant, 2 path of the objects, 3 more flags
 define harness_compile
-$(BUILD)/obj/$(2)/%.o: harnesses/%.c $(BUILD)/.stamp-harness-$(1)
+$(BUILD)/obj/$(2)/%.o: harnesses/%.c $(BUILD)/.stamp-harness-$(1) harnesses/sdk/afl-denylist.txt
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
 	$$(Q)$$(h_cc.$(1)) $$(dep_flags) $$(call h_flags,$(1)) $(3) -c -o $$@ $$<
