@@ -224,23 +224,30 @@ static void the_longest_refusal_is_below_its_limit(void **state)
 
 static void the_bracket_counter_finds_level_129(void **state)
 {
-    char d[400];
+    static const struct {
+        const char *head; /* put over the first of many brackets */
+        size_t n;
+        size_t offset;
+        size_t deepest;
+    } nests[] = {
+        {"", 128, NEG_NO_OFFSET, 128},
+        {"", 129, 128, 129},
+        {"\"\\\"", 129, NEG_NO_OFFSET, 0}, /* in a string */
+        {"{}", 130, NEG_NO_OFFSET, 128},   /* one is closed */
+        {"{}", 131, 130, 129},
+        {"]}", 131, 130, 129}, /* nothing to close */
+    };
 
     (void)state;
-    memset(d, '[', 129);
-    assert_int_equal(neg_oracle_too_deep((uint8_t *)d, 128), NEG_NO_OFFSET);
-    assert_int_equal(neg_oracle_too_deep((uint8_t *)d, 129), 128);
-    /* Those in a string do not count, nor those that are closed. */
-    d[0] = '"';
-    d[1] = '\\';
-    d[2] = '"';
-    assert_int_equal(neg_oracle_too_deep((uint8_t *)d, 129), NEG_NO_OFFSET);
-    memset(d, '{', 128);
-    d[128] = '}';
-    d[129] = '[';
-    assert_int_equal(neg_oracle_too_deep((uint8_t *)d, 130), NEG_NO_OFFSET);
-    d[130] = '[';
-    assert_int_equal(neg_oracle_too_deep((uint8_t *)d, 131), 130);
+    for (size_t i = 0; i < sizeof(nests) / sizeof(nests[0]); i++) {
+        uint8_t d[140];
+        size_t deepest = 0;
+
+        memset(d, '[', sizeof(d));
+        memcpy(d, nests[i].head, strlen(nests[i].head));
+        assert_int_equal(neg_oracle_too_deep(d, nests[i].n, &deepest), nests[i].offset);
+        assert_int_equal(deepest, nests[i].deepest);
+    }
 }
 
 static void the_invariants_hold_on_every_seed(void **state)

@@ -14,6 +14,7 @@
 /* How far a body came; all of it is freed by chain_free(). */
 struct chain {
     enum neg_err err; /* of the first link that failed */
+    bool taken;       /* the first link, the reader, did not */
     struct neg_fault fault;
     struct neg_body body;
     struct neg_request rq;
@@ -24,7 +25,7 @@ struct chain {
 
 static uint8_t scratch[NEG_PREFIX_LEN + 2 * FZ_INPUT_MAX + 2 * GROWTH_MAX];
 
-enum neg_err neg_frame_take(const uint8_t *frame, size_t n, struct neg_body *ret_body)
+enum neg_err neg_frame_take(const uint8_t *frame, size_t n, bool starved, struct neg_body *ret_body)
 {
     struct neg_source s = {.d = frame, .n = n};
     struct neg_body none;
@@ -42,7 +43,7 @@ enum neg_err neg_frame_take(const uint8_t *frame, size_t n, struct neg_body *ret
     neg_reader_init(&r, (struct neg_src){neg_source_read, &s}, fz_mem());
     neg_reader_prepend(&r, first);
     err = neg_read_frame(&r, ret_body);
-    if (err == NEG_E_NOMEM)
+    if (err != NEG_OK && starved)
         return err;
     if (err != NEG_OK || ret_body->len != n - NEG_PREFIX_LEN)
         fz_note(n == NEG_PREFIX_LEN ? 5 : 10,
@@ -76,6 +77,7 @@ static enum neg_err parse(const void *body, size_t n, struct neg_request *rq,
         fz_note(8, "error %d leaves %zu bytes allocated", err, fz_alloc_stats()->live_bytes - live);
     if (err == NEG_E_JSON && (fault->err == JSON_OK || fault->offset > n))
         fz_note(8, "a refusal without a reason: %d at %zu of %zu", fault->err, fault->offset, n);
+    memset(rq, 0, sizeof(*rq));
     return err;
 }
 
@@ -90,11 +92,13 @@ static void chain_free(struct chain *c)
     mem->free(mem->ctx, c->frame);
 }
 
-static void chain_run(struct chain *c, const uint8_t *frame, size_t n)
+/* starved: an allocation will fail, and the caller judges the error. */
+static void chain_run(struct chain *c, const uint8_t *frame, size_t n, bool starved)
 {
     memset(c, 0, sizeof(*c));
-    c->err = neg_frame_take(frame, n, &c->body);
-    if (c->err == NEG_OK)
+    c->err = neg_frame_take(frame, n, starved, &c->body);
+    c->taken = c->err == NEG_OK;
+    if (c->taken)
         c->err = parse(c->body.data, c->body.len, &c->rq, &c->fault);
     if (c->err == NEG_OK)
         c->err = neg_request_to_json(fz_mem(), &c->rq, &c->json, &c->json_len);
@@ -102,12 +106,32 @@ static void chain_run(struct chain *c, const uint8_t *frame, size_t n)
         c->err = neg_write_frame(fz_mem(), c->json, c->json_len, &c->frame);
 }
 
+/* Keeps inputs that come nearer to the limit: a counter of passages tells afl-fuzz
+ * nothing between 32 and 128. */
+static void reach_depth(size_t deepest)
+{
+    if (deepest >= 48)
+        FZ_REACH(depth_48);
+    if (deepest >= 64)
+        FZ_REACH(depth_64);
+    if (deepest >= 80)
+        FZ_REACH(depth_80);
+    if (deepest >= 96)
+        FZ_REACH(depth_96);
+    if (deepest >= 112)
+        FZ_REACH(depth_112);
+    if (deepest >= 124)
+        FZ_REACH(depth_124);
+}
+
 /* N14: what was read never holds more than 128 levels, and not fewer are refused. */
 static void check_depth(const uint8_t *d, size_t n, enum neg_err err, const struct neg_fault *fault)
 {
     size_t read = err == NEG_OK ? n : fault->offset;
-    size_t deep = neg_oracle_too_deep(d, read < n ? read + 1 : n);
+    size_t deepest;
+    size_t deep = neg_oracle_too_deep(d, read < n ? read + 1 : n, &deepest);
 
+    reach_depth(deepest);
     if (deep < read)
         fz_note(14, "the parser went on behind level 129 at %zu, to %zu: error %d", deep, read,
                 fault->err);
@@ -177,7 +201,7 @@ static void check_trailing(const uint8_t *d, size_t n, char probe, const struct 
         scratch[i] = (uint8_t)(len >> (24 - 8 * i));
     memcpy(scratch + NEG_PREFIX_LEN, d, n);
     scratch[NEG_PREFIX_LEN + n] = (uint8_t)probe;
-    if (neg_frame_take(scratch, NEG_PREFIX_LEN + len, &b) != NEG_OK ||
+    if (neg_frame_take(scratch, NEG_PREFIX_LEN + len, false, &b) != NEG_OK ||
         memcmp(b.data, scratch + NEG_PREFIX_LEN, len) != 0)
         fz_note(9, "the byte %02x behind the body does not come back", (unsigned char)probe);
     err = parse(b.data, b.len, &rq, &fault);
@@ -196,7 +220,7 @@ static void check_accepted(const uint8_t *d, size_t n, const struct chain *c, ui
     struct chain again;
     const char *why;
 
-    chain_run(&again, c->frame, NEG_PREFIX_LEN + c->json_len);
+    chain_run(&again, c->frame, NEG_PREFIX_LEN + c->json_len, false);
     if (again.err != NEG_OK || !neg_request_equal(&again.rq, &c->rq))
         fz_note(7, "the request's own JSON: error %d, %d at %zu", again.err, again.fault.err,
                 again.fault.offset);
@@ -225,7 +249,7 @@ static void check_nomem(const uint8_t *frame, size_t n, uint64_t calls, uint64_t
     if (calls == 0)
         return;
     fz_alloc_fail_at((int64_t)(h / 64 % calls));
-    chain_run(&c, frame, n);
+    chain_run(&c, frame, n, true);
     fz_alloc_fail_at(-1);
     chain_free(&c);
     if (c.err != NEG_E_NOMEM)
@@ -234,6 +258,21 @@ static void check_nomem(const uint8_t *frame, size_t n, uint64_t calls, uint64_t
     if (fz_alloc_stats()->live_bytes != live)
         fz_note(15, "%zu bytes leaked where allocation %llu fails",
                 fz_alloc_stats()->live_bytes - live, (unsigned long long)(h / 64 % calls));
+}
+
+/* N6, N8: through a frame comes the same body, with the same verdict. */
+static void check_taken(const uint8_t *d, size_t n, const struct chain *c, uint64_t h,
+                        enum neg_err err, const struct neg_fault *fault,
+                        const struct neg_request *rq)
+{
+    if (c->body.len != n || (n > 0 && memcmp(c->body.data, d, n) != 0))
+        fz_note(6, "%zu bytes of body come back as %u", n, c->body.len);
+    else if (c->err != err || c->fault.err != fault->err || c->fault.offset != fault->offset ||
+             (err == NEG_OK && !neg_request_equal(rq, &c->rq)))
+        fz_note(8, "the same body twice: error %d, %d at %zu, then %d, %d at %zu", err, fault->err,
+                fault->offset, c->err, c->fault.err, c->fault.offset);
+    else if (err == NEG_OK)
+        check_accepted(d, n, c, h);
 }
 
 void neg_check_body(const uint8_t *d, size_t n, uint64_t h)
@@ -255,16 +294,10 @@ void neg_check_body(const uint8_t *d, size_t n, uint64_t h)
         fz_note(15, "no frame for %zu bytes", n);
     } else {
         fz_alloc_mark();
-        chain_run(&c, frame, NEG_PREFIX_LEN + n);
+        chain_run(&c, frame, NEG_PREFIX_LEN + n, false);
         calls = fz_alloc_stats()->calls;
-        if (c.body.len != n || (n > 0 && memcmp(c.body.data, d, n) != 0))
-            fz_note(6, "%zu bytes of body come back as %u", n, c.body.len);
-        else if (c.err != err || c.fault.err != fault.err || c.fault.offset != fault.offset ||
-                 (err == NEG_OK && !neg_request_equal(&rq, &c.rq)))
-            fz_note(8, "the same body twice: error %d, %d at %zu, then %d, %d at %zu", err,
-                    fault.err, fault.offset, c.err, c.fault.err, c.fault.offset);
-        else if (err == NEG_OK)
-            check_accepted(d, n, &c, h);
+        if (c.taken)
+            check_taken(d, n, &c, h, err, &fault, &rq);
         if (c.json != NULL)
             fz_trace(c.json, c.json_len);
         check_nomem(frame, NEG_PREFIX_LEN + n, calls, h);

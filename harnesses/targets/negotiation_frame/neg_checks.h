@@ -17,11 +17,12 @@ void neg_check_error(const uint8_t *d, size_t n, uint64_t h);
 
 /*
  * Reads one frame the way a client does that does not know yet what it gets: a
- * chunk reader peeks, finds the byte 0 and hands it on (N10). The source must hold
- * exactly one frame and ret_body->len must then be its body (N5). Returns what the
- * reader did; noted are only violations where that is NEG_OK.
+ * chunk reader peeks, finds the byte 0 and hands it on (N10). The source holds
+ * these n bytes only, and all of them are the frame (N5). Returns what the reader
+ * did; starved says that an allocation may fail, so that the caller judges errors.
  */
-enum neg_err neg_frame_take(const uint8_t *frame, size_t n, struct neg_body *ret_body);
+enum neg_err neg_frame_take(const uint8_t *frame, size_t n, bool starved,
+                            struct neg_body *ret_body);
 
 /* Once at start; fails by fz_fail. */
 void neg_self_test(void);

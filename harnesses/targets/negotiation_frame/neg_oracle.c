@@ -54,13 +54,12 @@ ptrdiff_t neg_source_read(void *ctx, void *buf, size_t n)
     return (ptrdiff_t)n;
 }
 
-size_t neg_oracle_too_deep(const uint8_t *d, size_t n)
+size_t neg_oracle_too_deep(const uint8_t *d, size_t n, size_t *ret_deepest)
 {
     size_t open = 0;
+    size_t deepest = 0;
     bool quoted = false;
 
-    if (n <= DEPTH_MAX)
-        return NEG_NO_OFFSET;
     for (size_t i = 0; i < n; i++) {
         if (quoted) {
             if (d[i] == '\\')
@@ -70,12 +69,16 @@ size_t neg_oracle_too_deep(const uint8_t *d, size_t n)
         } else if (d[i] == '"') {
             quoted = true;
         } else if (d[i] == '[' || d[i] == '{') {
-            if (++open > DEPTH_MAX)
+            deepest = ++open > deepest ? open : deepest;
+            if (deepest > DEPTH_MAX) {
+                *ret_deepest = deepest;
                 return i;
+            }
         } else if ((d[i] == ']' || d[i] == '}') && open > 0) {
             open--;
         }
     }
+    *ret_deepest = deepest;
     return NEG_NO_OFFSET;
 }
 

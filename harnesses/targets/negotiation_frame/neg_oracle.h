@@ -46,8 +46,9 @@ size_t neg_oracle_steps(const uint8_t *d, size_t n, struct neg_step *s);
 ptrdiff_t neg_source_read(void *ctx, void *buf, size_t n);
 
 /* The offset of the bracket that opens level 129 in n bytes that are the beginning
- * of a JSON text; NEG_NO_OFFSET = there is none. */
-size_t neg_oracle_too_deep(const uint8_t *d, size_t n);
+ * of a JSON text; NEG_NO_OFFSET = there is none. *ret_deepest is the deepest level,
+ * at most 129. */
+size_t neg_oracle_too_deep(const uint8_t *d, size_t n, size_t *ret_deepest);
 
 /* The members of a compact object. Returns their number, 0 if there are more than
  * NEG_MEMBERS_MAX or it is no object. */

@@ -60,7 +60,7 @@ void neg_check_error(const uint8_t *d, size_t n, uint64_t h)
         fz_note(12, "an error response of %zu bytes", len);
     } else {
         fz_reach_mute();
-        if (neg_frame_take(frame, len, &b) == NEG_OK &&
+        if (neg_frame_take(frame, len, false, &b) == NEG_OK &&
             (!neg_oracle_error_body(b.data, b.len, kind, want, want_len) ||
              !members_are(b.data, b.len, kind == NEG_UNKNOWN_BACKEND ? "backend" : "message")))
             fz_note(12, "error response %d of %zu bytes of detail is not as documented", kind,
