@@ -48,7 +48,7 @@ while read -r t seeds minimal; do
 $t-min: $minimal seeds" "$("$HARNESSES/$t/gen_seeds" --check seeds | sed 's/,.*//')"
 done <<EOF
 chunk_frame 132 3
-negotiation_frame 116 4
+negotiation_frame 116 7
 control_json 80 5
 session_opseq 12 4
 EOF

@@ -258,7 +258,7 @@ static void the_invariants_hold_on_every_seed(void **state)
     (void)state;
     assert_int_equal(fz_inputs_add(&in, "seeds/negotiation_frame"), 0);
     assert_int_equal(fz_inputs_add(&in, "seeds/negotiation_frame-min"), 0);
-    assert_int_equal(in.count, 120);
+    assert_int_equal(in.count, 123);
     fz_twice_default(true);
     fz_start();
     assert_true(fz_thorough());

@@ -175,19 +175,29 @@ static void error_frames(void)
 
 /*
  * Near what a planted bug needs, but not there: no whole frame, a request with no
- * blank behind it, one with a blank that is refused at its very end and for many
- * bytes, nesting within the limit. afl-fuzz trims what does not change coverage,
- * so a fault that ends the reading early would lose what stands behind it.
+ * blank behind it, some with a blank that are refused at their very end and for
+ * many bytes, nesting within the limit. afl-fuzz trims what does not change
+ * coverage, so a fault that ends the reading early would lose what is behind it;
+ * and it may leave any one seed for long, hence several.
  */
 static void minimal(void)
 {
-    static const char twins[] = WITH("\"env\":{\"HOME\":\"\",\"HOME\":\"\"}") "\n";
+    static const struct text_seed twins[] = {
+        {"", WITH("\"env\":{\"HOME\":\"\",\"HOME\":\"\"}") "\n"},
+        {"-first", "{\"env\":{\"A\":\"1\",\"B\":\"2\",\"A\":\"1\"},\"carriage\":\"raw\","
+                   "\"backend\":\"local\",\"cmd\":[\"x\"]}\n"},
+        {"-between", "{\"cmd\":[],\"carriage\":\"raw\",\"env\":{\"LANG\":\"C\",\"LANG\":\"C\"},"
+                     "\"backend\":\"ssh\"} "},
+        {"-of-users", HEAD ",\"env\":{\"USER\":\"\",\"USER\":\"\"},\"cmd\":[\"a\",\"b\"]}\r\n"},
+    };
     char deep[128] = "{\"x\":";
     size_t n = strlen(deep);
 
     seed_add("-min", "\x00\x00\x00", 3, "three-zeros");
     seed_add("-min", MINIMAL, sizeof(MINIMAL) - 1, "request");
-    seed_add("-min", twins, sizeof(twins) - 1, "request-with-twins");
+    for (size_t i = 0; i < COUNT(twins); i++)
+        seed_add("-min", twins[i].text, strlen(twins[i].text), "request-with-twins%s",
+                 twins[i].slug);
     memset(deep + n, '[', 120);
     seed_add("-min", deep, n + 120, "open-brackets");
 }
