@@ -229,7 +229,7 @@ int selftest_prepare(struct selftest *st, const struct selftest_item *it, char *
         strv_clear(&t->after);
         t->instances = it->cores;
         spec->budget_ms = it->wall_ms;
-        spec->execs = it->execs;
+        spec->execs = it->execs * it->cores; /* fuzzd counts all instances */
         spec->plateau_ms = 0;
         spec->stop_on = SPEC_STOP_NEVER;
         spec->n_targets = 1;
