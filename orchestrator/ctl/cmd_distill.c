@@ -365,7 +365,7 @@ static int prepare(struct job *d, int argc, char **argv, size_t *ret_must)
 
 static int distill_exec(struct cmd_env *env, int argc, char **argv)
 {
-    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct job d = {.env = env};
     int ours = 1, code;
     size_t must = 0;

@@ -356,9 +356,10 @@ static int options_parse(struct replay *r, struct replay_harness *h, int argc, c
 }
 
 /* What follows "--" are arguments of the program. */
-static int harness_exec(struct cmd_env *env, struct replay_harness *h, int argc, char **argv,
+static int harness_exec(struct cmd_env *env, const struct replay_harness *h, int argc, char **argv,
                         char **rest, int n_rest)
 {
+    struct replay_harness all = *h;
     struct strv args = {0};
     int code;
 
@@ -367,10 +368,10 @@ static int harness_exec(struct cmd_env *env, struct replay_harness *h, int argc,
                         h->program);
     for (int i = 0; i < n_rest; i++)
         strv_add(&args, rest[i]);
-    h->args = &args;
-    h->paths = argv + optind;
-    h->n_paths = argc - optind;
-    code = replay_harness(env, h);
+    all.args = &args;
+    all.paths = argv + optind;
+    all.n_paths = argc - optind;
+    code = replay_harness(env, &all);
     strv_clear(&args);
     return code;
 }

@@ -323,7 +323,7 @@ static int conclude(struct replay *r, int rc, const struct err *err)
 
 int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
 {
-    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct replay_harness opts = *o;
     struct replay r = {.env = env, .o = &opts};
     struct err err = {0};

@@ -36,8 +36,8 @@
 
 /* What a sanitizer must do for its verdict to be seen: die by a signal, say why, and not look anything up. */
 static const char *const sanitizer_env[] = {
-    "ASAN_OPTIONS=abort_on_error=1:allocator_may_return_null=0:symbolize=0:detect_leaks=0:"
-    "detect_odr_violation=0:handle_abort=0:disable_coredump=1",
+    ("ASAN_OPTIONS=abort_on_error=1:allocator_may_return_null=0:symbolize=0:detect_leaks=0:"
+     "detect_odr_violation=0:handle_abort=0:disable_coredump=1"),
     "UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:symbolize=0",
     "MSAN_OPTIONS=exit_code=86:abort_on_error=1:symbolize=0",
     "LSAN_OPTIONS=exitcode=23:symbolize=0",

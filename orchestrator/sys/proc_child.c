@@ -62,10 +62,11 @@ static int child_fds(const struct proc_child *pc, int *report_fd)
     int count = 3 + pc->keep_count, high = HIGH_FD;
     int i, fd;
 
-    for (i = 0; i < count; i++)
+    for (i = 0; i < count; i++) {
         at[i] = i < 3 || pc->keep_at == NULL ? i : pc->keep_at[i - 3];
-    if (at[count - 1] >= high)
-        high = at[count - 1] + 1;
+        if (at[i] >= high)
+            high = at[i] + 1;
+    }
 
     /* Sources may sit on the numbers we are about to fill, so all move out of the way first. */
     for (i = 0; i < count; i++) {

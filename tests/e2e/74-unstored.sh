@@ -111,8 +111,11 @@ fill
 assert_exit "a stop that cannot be stored says so" 1 "$FUZZCTL" stop two
 rm "$FZ_STATE/filler"
 assert_exit "and comes to its end" 13 "$FUZZCTL" wait two --timeout 30s
-assert_exit "a run that is resumed on a full disk is refused" 1 sh -c \
-    'dd if=/dev/zero of="$FZ_STATE/filler" bs=4k 2>/dev/null; "$FUZZCTL" resume one'
+refill_and_resume() {
+    dd if=/dev/zero of="$FZ_STATE/filler" bs=4k 2>/dev/null
+    "$FUZZCTL" resume one
+}
+assert_exit "a run that is resumed on a full disk is refused" 1 refill_and_resume
 assert_match "with the reason" "full|[Nn]o space" "$(cat "$T/err")"
 rm "$FZ_STATE/filler"
 assert_eq "and stays as it ended" interrupted "$(status .verdict)"
