@@ -18,6 +18,7 @@
 #define TRIAGE_PIDS       256
 #define TRIAGE_WEIGHT_PCT 10
 #define SEEDS_WEIGHT_PCT  100
+#define LEFT_MS           2000
 
 /* A target whose seeds are being run. */
 struct asked {
@@ -66,8 +67,12 @@ static int make_queue(struct daemon *d, const char *program, const char *file, c
     cleanup_free char *record = path_join(d->state_dir, file);
     const struct cgroup_limits lim = {
         .memory_bytes = TRIAGE_MEMORY, .pids = TRIAGE_PIDS, .cpu_weight_pct = weight_pct};
+    struct cgroup *left = cgroup_attach(d->cgroups, group);
     struct err why = {0};
 
+    /* The replay of a fuzzd that was killed may still be on its way out. */
+    (void)cgroup_destroy(left, LEFT_MS);
+    cgroup_free(left);
     if (cgroup_create(d->cgroups, group, &lim, ret_cg, &why) < 0)
         log_warn("no cgroup for fuzz-triage: %s, going on without", why.msg);
     return queue_new(d->loop, program, record, *ret_cg, ret, err);

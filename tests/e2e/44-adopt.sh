@@ -166,3 +166,23 @@ assert_match "its target as stopped" 'stopped' \
 assert_eq "the artifact it had is collected" 1 \
     "$(index "SELECT count(*) FROM occurrences o JOIN runs r ON r.id = o.run WHERE r.campaign = 'boot'")"
 assert_exit "and nothing else is missing" 0 "$FUZZCTL" verify
+
+# ---- killed while it replays -----------------------------------------------------------------
+# A process in the group of replays, as a fuzzd that is killed in the middle of one leaves it for a while.
+replay_left() {
+    sleep 100 &
+    left=$!
+    for group in $(state_cgroups); do
+        [ ! -d "$group/ctl-triage/jobs/t" ] || echo "$left" >"$group/ctl-triage/jobs/t/cgroup.procs"
+    done
+}
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/k.ini"
+check "it fuzzes" wait_for 10 fuzzing
+kill_daemon
+replay_left
+check "a replay is left in its group" sh -c "grep -q ctl-triage/jobs/t /proc/$left/cgroup"
+assert_exit "the next fuzzd comes" 0 "$FUZZCTL" status k
+check "the left replay is gone" wait_for 5 dead "$left"
+wait "$left" 2>/dev/null
+assert_eq "and the next one has its group" 0 "$(grep -c 'no cgroup for fuzz-triage' "$FZ_STATE/fuzzd.log")"
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop k
