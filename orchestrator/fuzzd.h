@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
+#include "base/log.h"
 #include "ctl/server.h"
 #include "farm/campaign.h"
 #include "farm/farm.h"
@@ -55,6 +56,7 @@ struct run {
     TAILQ_HEAD(asks, asked) asked;    /* seeds that are being run */
     struct gate **gates;              /* of the plan's targets that are being judged, else NULL */
     uint64_t start_ticket;            /* 0: answered */
+    struct log_limit found, judged;   /* lines of inputs found, and of their results */
     bool over;                        /* the verdict is drawn */
     bool stuck;                       /* something of it cannot be stored, and that is logged */
     enum verdict verdict;

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "fuzzd.h"
@@ -49,16 +50,6 @@ static void input_free(struct input *in)
 static bool is_finding(const struct result_row *r)
 {
     return r->reproduced > 0 && r->bucket != NULL && strcmp(r->class_, "unreproduced") != 0;
-}
-
-static bool is_queued(const struct run *run, const char *target, const char *sha256)
-{
-    const struct input *in;
-
-    TAILQ_FOREACH (in, &run->inputs, link)
-        if (strcmp(in->target->name, target) == 0 && strcmp(in->sha256, sha256) == 0)
-            return true;
-    return false;
 }
 
 static void fill_facts(const struct campaign *c, size_t i, struct finish_facts *ret)
@@ -145,12 +136,14 @@ static bool store_answer(struct input *in, const json_t *answer, struct err *err
         return false;
     }
     if (r < 0) {
-        log_warn("%s/%s: input %.12s has no result: %s", plan->campaign, in->target->name,
-                 in->sha256, err->msg);
+        if (log_limit_pass(&run->judged, clock_now_ms()))
+            log_warn("%s/%s: input %.12s has no result: %s", plan->campaign, in->target->name,
+                     in->sha256, err->msg);
     } else {
         finding = is_finding(&row);
-        log_info("%s/%s: input %.12s: %s, %d of %d", plan->campaign, in->target->name, in->sha256,
-                 row.class_, row.reproduced, row.runs);
+        if (log_limit_pass(&run->judged, clock_now_ms()))
+            log_info("%s/%s: input %.12s: %s, %d of %d", plan->campaign, in->target->name,
+                     in->sha256, row.class_, row.reproduced, row.runs);
     }
     result_row_clear(&row);
     input_free(in);
@@ -178,7 +171,7 @@ static void on_result(void *ctx, const json_t *answer)
     struct err err = {0};
 
     if (!store_answer(in, answer, &err)) {
-        if (in->why == NULL)
+        if (in->why == NULL && log_limit_pass(&run->judged, clock_now_ms()))
             log_warn("%s/%s: input %.12s: %s, trying again", campaign_plan(run->campaign)->campaign,
                      in->target->name, in->sha256, err.msg);
         str_set(&in->why, err.msg);
@@ -231,9 +224,34 @@ static void try_again(struct run *run)
     (void)hold_finish(run);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "TARGET/SHA256" of each input that is with the queue, sorted. */
+static void list_queued(const struct run *run, struct strv *ret)
+{
+    const struct input *in;
+
+    TAILQ_FOREACH (in, &run->inputs, link)
+        strv_addf(ret, "%s/%s", in->target->name, in->sha256);
+    if (ret->n > 1)
+        qsort(ret->v, ret->n, sizeof(ret->v[0]), by_text);
+}
+
+static bool is_queued(const struct strv *queued, const char *target, const char *sha256)
+{
+    cleanup_free char *key = xasprintf("%s/%s", target, sha256);
+
+    return queued->n > 0 &&
+           bsearch(&key, queued->v, queued->n, sizeof(queued->v[0]), by_text) != NULL;
+}
+
 void run_push_untriaged(struct run *run)
 {
     const struct plan *plan = campaign_plan(run->campaign);
+    struct strv queued = {0};
     struct artifact_row *rows = NULL;
     struct err err = {0};
     size_t n = 0;
@@ -242,14 +260,16 @@ void run_push_untriaged(struct run *run)
         log_warn("%s: cannot list inputs without a result: %s", plan->campaign, err.msg);
         return;
     }
+    list_queued(run, &queued); /* no content of a target is listed twice */
     for (size_t i = 0; i < n; i++) {
         const struct plan_target *t = plan_target_find(plan, rows[i].target);
         const char *slash = rows[i].file != NULL ? strrchr(rows[i].file, '/') : NULL;
 
-        if (t != NULL && !is_queued(run, t->name, rows[i].sha256))
+        if (t != NULL && !is_queued(&queued, t->name, rows[i].sha256))
             push_input(run, t, rows[i].sha256, strcmp(rows[i].kind, "hang") == 0,
                        slash != NULL ? slash + 1 : "");
     }
+    strv_clear(&queued);
     artifact_rows_free(rows, n);
 }
 
@@ -268,8 +288,9 @@ static void on_artifact(void *ctx, struct campaign *c, const struct plan_target 
 {
     struct run *run = run_of(ctx, c);
 
-    log_info("%s/%s: %s %s", campaign_plan(c)->campaign, t->name,
-             seen->kind == ARTIFACT_HANG ? "hang" : "crash", seen->name);
+    if (run == NULL || log_limit_pass(&run->found, clock_now_ms()))
+        log_info("%s/%s: %s %s", campaign_plan(c)->campaign, t->name,
+                 seen->kind == ARTIFACT_HANG ? "hang" : "crash", seen->name);
     if (run != NULL && seen->new_content)
         push_input(run, t, seen->sha256, seen->kind == ARTIFACT_HANG, seen->name);
 }
@@ -390,6 +411,16 @@ void run_free(struct run *run)
     free(run);
 }
 
+/* What was not logged one by one. */
+static void log_held(struct run *run)
+{
+    int64_t found = log_limit_held(&run->found), judged = log_limit_held(&run->judged);
+
+    if (found > 0 || judged > 0)
+        log_info("campaign %s: %lld more inputs found, %lld more judged",
+                 campaign_plan(run->campaign)->campaign, (long long)found, (long long)judged);
+}
+
 void daemon_reap(struct daemon *d)
 {
     struct run *run, *next;
@@ -397,6 +428,7 @@ void daemon_reap(struct daemon *d)
     TAILQ_FOREACH_SAFE (run, &d->runs, link, next) {
         if (!run->over)
             continue;
+        log_held(run);
         log_info("campaign %s: %s", campaign_plan(run->campaign)->campaign,
                  verdict_name(run->verdict) != NULL ? verdict_name(run->verdict) : "no verdict");
         serve_started(run);
@@ -414,6 +446,7 @@ void daemon_look_at_ends(struct daemon *d)
         int64_t for_ms = 0;
         const char *why;
 
+        log_held(run);
         try_again(run);
         why = finish_trouble(run->finish, &for_ms);
 

@@ -125,3 +125,25 @@ void fatal(const char *fmt, ...)
     va_end(ap);
     exit(1);
 }
+
+bool log_limit_pass(struct log_limit *l, int64_t now_ms)
+{
+    if (l->passed == 0 || now_ms - l->since_ms >= LOG_LIMIT_MS) {
+        l->since_ms = now_ms;
+        l->passed = 0;
+    }
+    if (l->passed == LOG_LIMIT_LINES) {
+        l->held++;
+        return false;
+    }
+    l->passed++;
+    return true;
+}
+
+int64_t log_limit_held(struct log_limit *l)
+{
+    int64_t held = l->held;
+
+    l->held = 0;
+    return held;
+}

@@ -2,6 +2,9 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Only mains, ctl and the decisions of farm and triage log; library code returns its message in struct err. */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -18,6 +21,22 @@ void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * For lines that come one for each of something there may be any number of: the first LOG_LIMIT_LINES of each LOG_LIMIT_MS pass, the rest is
+ * counted. All zero to begin with.
+ */
+#define LOG_LIMIT_LINES 20
+#define LOG_LIMIT_MS    10000
+struct log_limit {
+    int64_t since_ms; /* monotonic, of the first that passed */
+    int passed;
+    int64_t held;
+};
+bool log_limit_pass(struct log_limit *l, int64_t now_ms);
+/* How many lines were held back since the last time it was asked, to be told as a number. */
+int64_t log_limit_held(struct log_limit *l);
+
 /* Prints and exits 1. Only before a loop starts, and in one-shot programs. */
 void fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

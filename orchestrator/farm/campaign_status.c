@@ -15,25 +15,34 @@
 #include "store/results.h"
 
 struct counts {
+    const char *target; /* whose they are */
     json_int_t crashes, ooms, timeouts, pending, buckets;
 };
 
-static void count_artifacts(const struct artifact_row *rows, size_t n, const char *target,
-                            struct counts *ret)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *class_ = rows[i].class_;
+struct tally {
+    struct counts *counts;
+    size_t n;
+};
 
-        if (strcmp(rows[i].target, target) != 0)
+static void count_artifacts(void *ctx, const char *target, const char *kind, const char *class_,
+                            int64_t n)
+{
+    struct tally *t = ctx;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct counts *c = &t->counts[i];
+
+        if (target == NULL || strcmp(c->target, target) != 0)
             continue;
-        ret->pending += class_ == NULL;
+        if (class_ == NULL)
+            c->pending += n;
         if (class_ != NULL && strcmp(class_, "oom") == 0)
-            ret->ooms++;
-        else if (strcmp(rows[i].kind, "hang") == 0 ||
+            c->ooms += n;
+        else if ((kind != NULL && strcmp(kind, "hang") == 0) ||
                  (class_ != NULL && strcmp(class_, "timeout") == 0))
-            ret->timeouts++;
+            c->timeouts += n;
         else
-            ret->crashes++;
+            c->crashes += n;
     }
 }
 
@@ -201,28 +210,27 @@ json_t *campaign_status_json(const struct campaign *c)
 {
     const struct plan *plan = c->plan;
     int64_t now_ms = clock_now_ms();
-    struct artifact_row *rows = NULL;
+    cleanup_free struct counts *counts = xcalloc(plan->n_targets + 1, sizeof(*counts));
+    struct tally tally = {.counts = counts, .n = plan->n_targets};
     struct bucket_row *buckets = NULL;
-    size_t n_rows = 0, n_buckets = 0;
+    size_t n_buckets = 0;
     json_t *j = json_object(), *list = json_array();
     struct err err = {0};
     int64_t trouble_ms;
     const char *trouble = campaign_trouble(c, &trouble_ms);
     char at[24];
 
-    if (artifact_list(c->farm->db, plan->run_id, &rows, &n_rows, &err) < 0)
-        n_rows = 0;
+    for (size_t i = 0; i < plan->n_targets; i++)
+        counts[i].target = plan->targets[i].name;
+    if (artifact_counts(c->farm->db, plan->run_id, count_artifacts, &tally, &err) < 0)
+        memset(counts, 0, plan->n_targets * sizeof(*counts));
     if (results_buckets(c->farm->db, plan->run_id, &buckets, &n_buckets, &err) < 0)
         n_buckets = 0;
     for (size_t i = 0; i < plan->n_targets; i++) {
-        struct counts n = {0};
-
-        count_artifacts(rows, n_rows, plan->targets[i].name, &n);
         for (size_t k = 0; k < n_buckets; k++)
-            n.buckets += strcmp(buckets[k].target, plan->targets[i].name) == 0;
-        json_array_append_new(list, target_json(c->targets[i], &n, now_ms));
+            counts[i].buckets += strcmp(buckets[k].target, plan->targets[i].name) == 0;
+        json_array_append_new(list, target_json(c->targets[i], &counts[i], now_ms));
     }
-    artifact_rows_free(rows, n_rows);
     bucket_rows_free(buckets, n_buckets);
 
     json_object_set_new(j, "name", json_string(plan->campaign));

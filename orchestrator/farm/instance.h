@@ -78,6 +78,11 @@ struct instance {
     int64_t scan_failed_ms; /* monotonic, since when files cannot be taken; 0: they can */
     char scan_trouble[256]; /* why */
     sd_event_source *scan_retry;
+    struct folder_walk *walk; /* the walk over its files that is on, or NULL */
+    bool walk_again;          /* files may have come behind it */
+    bool walk_unsaved;        /* it met files whose bytes cannot be kept */
+    int64_t walk_ms;          /* its time so far */
+    int64_t rest_until_ms;    /* monotonic: no walk begins before */
     TAILQ_ENTRY(instance) scan_link;
 };
 

@@ -220,7 +220,8 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata)
                                         .out_dir = dir};
     struct err err = {0};
     bool more = false;
-    int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, on_artifact, t, &more, &err);
+    int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, &t->seeds.walk, on_artifact, t,
+                          &more, &err);
 
     (void)usec;
     if (r >= 0 && !more) {
@@ -246,6 +247,8 @@ static void store(struct target *t)
     t->seeds.state = SEEDS_STORING;
     r = sd_event_add_time_relative(t->farm->loop, &t->seeds.turn, CLOCK_MONOTONIC, 0, 0, on_turn,
                                    t);
+    if (r >= 0)
+        r = sd_event_source_set_priority(t->seeds.turn, SD_EVENT_PRIORITY_IDLE);
     if (r < 0) {
         (void)snprintf(t->seeds.why, sizeof(t->seeds.why), "what failed cannot be stored: %s",
                        strerror(-r));
@@ -322,4 +325,6 @@ void seeds_clear(struct target *t)
     json_decref(t->seeds.failures);
     t->seeds.failures = NULL;
     t->seeds.turn = sd_event_source_disable_unref(t->seeds.turn);
+    artifact_walk_free(t->seeds.walk);
+    t->seeds.walk = NULL;
 }

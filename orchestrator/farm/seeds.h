@@ -16,6 +16,7 @@
 #define SEEDS_INSTANCE "seed"
 #define SEEDS_TOLD     100 /* failing seeds that are named */
 
+struct folder_walk;
 struct target;
 enum seeds_state {
     SEEDS_NEW,
@@ -32,6 +33,7 @@ struct seeds {
     char why[512];    /* why some could not be run, or what failed not be put aside; "" nothing */
     json_t *failures; /* [{"file","class","inv","detail"}] */
     sd_event_source *turn;
+    struct folder_walk *walk; /* over what failed, or NULL */
 };
 
 /* Asks for them when that was not done; no-op otherwise. */

@@ -102,6 +102,34 @@ int artifact_untriaged(struct db *db, const char *run, struct artifact_row **ret
                 run, ret, ret_n, err);
 }
 
+int artifact_counts(struct db *db, const char *run, artifact_count_fn *fn, void *ctx,
+                    struct err *err)
+{
+    cleanup_stmt sqlite3_stmt *st = NULL;
+    int r = stmt_open(
+        db,
+        "SELECT o.target, o.kind, r.class, count(*) FROM"
+        " (SELECT target, sha256, min(kind) AS kind FROM occurrences"
+        "  WHERE run = ?1 AND sha256 IS NOT NULL GROUP BY target, sha256"
+        "  UNION ALL SELECT target, NULL, kind FROM occurrences WHERE run = ?1 AND sha256 IS NULL)"
+        " AS o LEFT JOIN results AS r"
+        " ON r.run = ?1 AND r.target = o.target AND r.sha256 = o.sha256"
+        " GROUP BY o.target, o.kind, r.class",
+        &st, err);
+
+    if (r < 0)
+        return r;
+    stmt_text(st, 1, run);
+    while ((r = stmt_step(db, st, err)) == 1) {
+        cleanup_free char *target = stmt_dup(st, 0);
+        cleanup_free char *kind = stmt_dup(st, 1);
+        cleanup_free char *class_ = stmt_dup(st, 2);
+
+        fn(ctx, target, kind, class_, stmt_col(st, 3));
+    }
+    return r;
+}
+
 int64_t artifact_unsaved(struct db *db, const char *run, const char *target, struct err *err)
 {
     cleanup_stmt sqlite3_stmt *st = NULL;

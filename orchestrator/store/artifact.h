@@ -20,6 +20,7 @@ const char *artifact_kind_name(enum artifact_kind kind); /* "crash", "hang" */
 
 #define ARTIFACT_MAX_BYTES (64 << 20)
 #define ARTIFACT_BATCH     32
+#define ARTIFACT_SLICE_MS  20
 
 /* Where an instance's files lie; all borrowed. */
 struct artifact_source {
@@ -41,7 +42,10 @@ typedef void artifact_fn(void *ctx, const struct artifact_source *src,
 
 /*
  * Reconciles the crashes* and hangs* folders of one instance with the index: new files are copied (file and folder
- * fsynced), then committed in one transaction; at most ARTIFACT_BATCH a call. Every regular file counts but README.txt. A file
+ * fsynced), then committed in one transaction; at most ARTIFACT_BATCH a call.
+ * With walk (*walk NULL begins one) a call also ends after about ARTIFACT_SLICE_MS, and the next goes on where it stood, so that any
+ * number of files costs one look at each; *walk is NULL again when the walk is over or has failed, else artifact_walk_free. Without walk a
+ * call begins at the top. Every regular file counts but README.txt. A file
  * that somebody has open for writing is left for the next scan. A file over ARTIFACT_MAX_BYTES (code -EFBIG), or one that cannot be read, is
  * recorded as unsaved; the latter is tried again by each scan and told once more when its bytes are held. fn is called
  * after the commit. The run's row must be there; no transaction may be open.
@@ -50,8 +54,11 @@ typedef void artifact_fn(void *ctx, const struct artifact_source *src,
  * (-ENOSPC: nothing half-written remains, a later scan does it). A missing out_dir is 0.
  * Source: AFL++ docs/fuzzing_in_depth.md (crashes/, hangs/); the folder's rename at resume was seen with 4.04c and 4.21c.
  */
+struct folder_walk;
 int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
-                  artifact_fn *fn, void *ctx, bool *ret_more, struct err *err);
+                  struct folder_walk **walk, artifact_fn *fn, void *ctx, bool *ret_more,
+                  struct err *err);
+void artifact_walk_free(struct folder_walk *walk);
 
 /* Files of an instance that no row speaks of, told without reading them; after the last scan there must be none. A link in the place of a folder of theirs counts as one. Count or -errno. */
 int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, struct err *err);
@@ -72,6 +79,14 @@ int artifact_list(struct db *db, const char *run, struct artifact_row **ret, siz
 /* Distinct contents of a run that have no triage result yet, oldest first. */
 int artifact_untriaged(struct db *db, const char *run, struct artifact_row **ret, size_t *ret_n,
                        struct err *err);
+/*
+ * How many distinct contents (and files that could not be kept) a run has, told for each target, kind and class there is; the strings are
+ * borrowed for the call, class_ NULL before triage. Costs no memory per artifact.
+ */
+typedef void artifact_count_fn(void *ctx, const char *target, const char *kind, const char *class_,
+                               int64_t n);
+int artifact_counts(struct db *db, const char *run, artifact_count_fn *fn, void *ctx,
+                    struct err *err);
 /* Files of a run whose bytes could not be kept (target NULL: any). Count or -errno. */
 int64_t artifact_unsaved(struct db *db, const char *run, const char *target, struct err *err);
 

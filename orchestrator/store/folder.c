@@ -20,33 +20,11 @@
 
 #define FOLDER_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FOLDER_YOUNG_MS  2000
+#define FOLDER_WINDOW    4096 /* names listed in one step */
 
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names of a folder, sorted; takes ownership of fd. */
-static int list_names(int fd, struct strv *names)
-{
-    cleanup_dir DIR *dir = fdopendir(fd);
-    const struct dirent *de;
-
-    if (dir == NULL) {
-        int r = -errno;
-
-        (void)close(fd);
-        return r;
-    }
-    while ((errno = 0, de = readdir(dir)) != NULL) {
-        if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-            strv_add(names, de->d_name);
-    }
-    if (errno != 0)
-        return -errno;
-    if (names->n > 1)
-        qsort(names->v, names->n, sizeof(names->v[0]), by_name);
-    return 0;
 }
 
 static bool folder_kind(const char *name, enum artifact_kind *ret)
@@ -62,62 +40,182 @@ static bool folder_kind(const char *name, enum artifact_kind *ret)
     return true;
 }
 
-static int walk_folder(int out_fd, const char *folder, enum artifact_kind kind, folder_fn *fn,
-                       void *ctx, struct err *err)
-{
-    struct strv names = {0};
-    struct folder_file file = {.folder = folder, .kind = kind};
-    cleanup_close int fd = openat(out_fd, folder, FOLDER_DIR_FLAGS);
-    int r, list_fd;
+/* One folder that is being listed: names come in windows, each in name order. */
+struct listing {
+    DIR *dir;
+    struct strv names;
+    size_t at;
+    bool done; /* nothing more to list; what is left of names is still to be served */
+};
 
-    if (fd < 0) {
-        if (errno == ENOENT) /* renamed this very moment */
-            return 0;
-        if (errno != ENOTDIR && errno != ELOOP)
-            return err_sys(err, -errno, "cannot open %s", folder);
-        file.name = "";
-        file.skipped = true;
-        return fn(ctx, &file, err);
+struct folder_walk {
+    char *out_dir;
+    struct listing out, in; /* the instance's folder, and one of its folders (dir NULL: none) */
+    char *folder;           /* the name of the latter */
+    enum artifact_kind kind;
+};
+
+/* Takes ownership of fd. */
+static int listing_open(struct listing *l, int fd)
+{
+    *l = (struct listing){.dir = fdopendir(fd)};
+    if (l->dir == NULL) {
+        int r = -errno;
+
+        (void)close(fd);
+        return r;
     }
-    list_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    r = list_fd < 0 ? -errno : list_names(list_fd, &names);
-    if (r < 0)
-        r = err_sys(err, r, "cannot list %s", folder);
-    for (size_t i = 0; r == 0 && i < names.n; i++) {
-        file.folder_fd = fd;
-        file.name = names.v[i];
-        if (strcmp(file.name, "README.txt") == 0 ||
-            fstatat(fd, file.name, &file.sb, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        file.skipped = !S_ISREG(file.sb.st_mode);
-        r = fn(ctx, &file, err);
-    }
-    strv_clear(&names);
-    return r;
+    return 0;
 }
 
-int folder_walk(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
-                struct err *err)
+static void listing_close(struct listing *l)
 {
-    struct strv names = {0};
-    cleanup_close int fd = path_open_below(state_dir, out_dir, 0);
-    int r, list_fd;
+    if (l->dir != NULL)
+        (void)closedir(l->dir);
+    strv_clear(&l->names);
+    *l = (struct listing){0};
+}
+
+/* The next name, NULL when the window is served: then listing_fill, unless done. */
+static const char *listing_next(struct listing *l)
+{
+    return l->at < l->names.n ? l->names.v[l->at++] : NULL;
+}
+
+static int listing_fill(struct listing *l, bool kinds_only)
+{
+    const struct dirent *de = NULL;
+
+    strv_clear(&l->names);
+    l->at = 0;
+    for (int i = 0; i < FOLDER_WINDOW && (errno = 0, de = readdir(l->dir)) != NULL; i++) {
+        enum artifact_kind kind;
+
+        if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0 &&
+            (!kinds_only || folder_kind(de->d_name, &kind)))
+            strv_add(&l->names, de->d_name);
+    }
+    if (de == NULL && errno != 0)
+        return -errno;
+    l->done = de == NULL;
+    if (l->names.n > 1)
+        qsort(l->names.v, l->names.n, sizeof(l->names.v[0]), by_name);
+    return 0;
+}
+
+int folder_walk_open(const char *state_dir, const char *out_dir, struct folder_walk **ret,
+                     struct err *err)
+{
+    struct folder_walk *w;
+    int r, fd = path_open_below(state_dir, out_dir, 0);
 
     if (fd == -ELOOP)
         return err_set(err, fd, "cannot open %s: there is a symbolic link in it", out_dir);
-    if (fd < 0)
-        return fd == -ENOENT ? 0 : err_sys(err, fd, "cannot open %s", out_dir);
-    list_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    r = list_fd < 0 ? -errno : list_names(list_fd, &names);
-    if (r < 0)
-        r = err_sys(err, r, "cannot list %s", out_dir);
-    for (size_t i = 0; r == 0 && i < names.n; i++) {
-        enum artifact_kind kind;
-
-        if (folder_kind(names.v[i], &kind))
-            r = walk_folder(fd, names.v[i], kind, fn, ctx, err);
+    if (fd < 0 && fd != -ENOENT)
+        return err_sys(err, fd, "cannot open %s", out_dir);
+    if (fd < 0) {
+        *ret = NULL;
+        return 0;
     }
-    strv_clear(&names);
+    w = xcalloc(1, sizeof(*w));
+    w->out_dir = xstrdup(out_dir);
+    r = listing_open(&w->out, fd);
+    if (r < 0) {
+        folder_walk_free(w);
+        return err_sys(err, r, "cannot list %s", out_dir);
+    }
+    *ret = w;
+    return 0;
+}
+
+void folder_walk_free(struct folder_walk *w)
+{
+    if (w == NULL)
+        return;
+    listing_close(&w->in);
+    listing_close(&w->out);
+    free(w->folder);
+    free(w->out_dir);
+    free(w);
+}
+
+/* Goes into the folder of that name. 1: it is none, which ret tells. */
+static int enter(struct folder_walk *w, const char *name, struct folder_file *ret, struct err *err)
+{
+    int r, fd = openat(dirfd(w->out.dir), name, FOLDER_DIR_FLAGS);
+
+    str_set(&w->folder, name);
+    (void)folder_kind(name, &w->kind);
+    if (fd < 0) {
+        if (errno == ENOENT) /* renamed this very moment */
+            return FOLDER_LISTED;
+        if (errno != ENOTDIR && errno != ELOOP)
+            return err_sys(err, -errno, "cannot open %s", name);
+        *ret = (struct folder_file){
+            .folder_fd = -1, .folder = w->folder, .kind = w->kind, .name = "", .skipped = true};
+        return 1;
+    }
+    r = listing_open(&w->in, fd);
+    return r < 0 ? err_sys(err, r, "cannot list %s", name) : FOLDER_LISTED;
+}
+
+/* A step within the folder: as folder_walk_next, 0 when it is at its end. */
+static int step_in(struct folder_walk *w, struct folder_file *ret, struct err *err)
+{
+    const char *name;
+    int r;
+
+    while ((name = listing_next(&w->in)) != NULL) {
+        *ret = (struct folder_file){
+            .folder_fd = dirfd(w->in.dir), .folder = w->folder, .name = name, .kind = w->kind};
+        if (strcmp(name, "README.txt") == 0 ||
+            fstatat(ret->folder_fd, name, &ret->sb, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        ret->skipped = !S_ISREG(ret->sb.st_mode);
+        return 1;
+    }
+    if (w->in.done)
+        return 0;
+    r = listing_fill(&w->in, false);
+    return r < 0 ? err_sys(err, r, "cannot list %s", w->folder) : FOLDER_LISTED;
+}
+
+int folder_walk_next(struct folder_walk *w, struct folder_file *ret, struct err *err)
+{
+    const char *name;
+    int r;
+
+    if (w->in.dir != NULL) {
+        if ((r = step_in(w, ret, err)) != 0)
+            return r;
+        listing_close(&w->in);
+    }
+    name = listing_next(&w->out);
+    if (name != NULL)
+        return enter(w, name, ret, err);
+    if (w->out.done)
+        return 0;
+    r = listing_fill(&w->out, true);
+    return r < 0 ? err_sys(err, r, "cannot list %s", w->out_dir) : FOLDER_LISTED;
+}
+
+int folder_each(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
+                struct err *err)
+{
+    struct folder_walk *w = NULL;
+    struct folder_file file = {0};
+    int r = folder_walk_open(state_dir, out_dir, &w, err);
+
+    while (r == 0 && w != NULL) {
+        r = folder_walk_next(w, &file, err);
+        if (r == 0)
+            break;
+        if (r == 1)
+            r = fn(ctx, &file, err);
+        else if (r == FOLDER_LISTED)
+            r = 0;
+    }
+    folder_walk_free(w);
     return r;
 }
 

@@ -20,14 +20,24 @@ struct folder_file {
     /* Not looked at: a file that is not a regular one, or (name "") a folder of that name that is none, but a link or a file. */
     bool skipped;
 };
+/*
+ * A walk that can be left and gone on with: what it holds is open folders and a bounded window of names, so that a step costs the same
+ * however much lies there. Files that come while it is on may be met or not.
+ */
+struct folder_walk;
+/* 0, with *ret NULL when out_dir is missing; out_dir lies below state_dir, from which on no link is followed. */
+int folder_walk_open(const char *state_dir, const char *out_dir, struct folder_walk **ret,
+                     struct err *err);
+/* 1 with a file, good until the next call; FOLDER_LISTED: none in this step, ask again; 0 at the end, -errno. */
+#define FOLDER_LISTED 2
+int folder_walk_next(struct folder_walk *w, struct folder_file *ret, struct err *err);
+void folder_walk_free(struct folder_walk *w);
+
 /* Non-zero stops the walk, which returns it. */
 typedef int folder_fn(void *ctx, const struct folder_file *file, struct err *err);
 
-/*
- * Files of out_dir's folders, each folder's in name order; out_dir lies below state_dir, from which on no link is followed. 0 also when
- * out_dir is missing, -errno, or what fn returned.
- */
-int folder_walk(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
+/* All files of out_dir's folders at once. 0 also when out_dir is missing, -errno, or what fn returned. */
+int folder_each(const char *state_dir, const char *out_dir, folder_fn *fn, void *ctx,
                 struct err *err);
 
 /*

@@ -19,8 +19,6 @@
 #include "store/folder.h"
 #include "store/stmt.h"
 
-#define SCAN_STOP 1 /* of folder_fn: the batch is full */
-
 struct scan {
     struct db *db;
     const char *state_dir;
@@ -244,9 +242,8 @@ static int take_content(struct scan *s, const struct folder_file *f, const char 
     return 0;
 }
 
-static int scan_file(void *ctx, const struct folder_file *f, struct err *err)
+static int scan_file(struct scan *s, const struct folder_file *f, struct err *err)
 {
-    struct scan *s = ctx;
     struct known known = {0};
     struct stat sb;
     cleanup_free char *data = NULL;
@@ -258,8 +255,6 @@ static int scan_file(void *ctx, const struct folder_file *f, struct err *err)
         return r;
     if (known.id > 0 && (known.saved || known.code == -EFBIG))
         return 0;
-    if (s->n_seen == ARTIFACT_BATCH || s->n_read == 2 * ARTIFACT_BATCH)
-        return SCAN_STOP;
     r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
     switch (r) {
     case 0:
@@ -277,19 +272,45 @@ static int scan_file(void *ctx, const struct folder_file *f, struct err *err)
     }
 }
 
-int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
-                  artifact_fn *fn, void *ctx, bool *ret_more, struct err *err)
+/* Files until the batch is full or, when until_ms is not 0, its time is over. 1: there may be more, 0 the end. */
+static int scan_files(struct scan *s, struct folder_walk *w, int64_t until_ms, struct err *err)
 {
+    while (s->n_seen < ARTIFACT_BATCH && s->n_read < 2 * ARTIFACT_BATCH) {
+        struct folder_file file;
+        int r = folder_walk_next(w, &file, err);
+
+        if (r == 1)
+            r = scan_file(s, &file, err);
+        else if (r == 0)
+            return 0;
+        if (r < 0)
+            return r;
+        if (until_ms > 0 && clock_now_ms() >= until_ms)
+            break;
+    }
+    return 1;
+}
+
+void artifact_walk_free(struct folder_walk *walk)
+{
+    folder_walk_free(walk);
+}
+
+int artifact_scan(struct db *db, const char *state_dir, const struct artifact_source *src,
+                  struct folder_walk **walk, artifact_fn *fn, void *ctx, bool *ret_more,
+                  struct err *err)
+{
+    int64_t until_ms = walk != NULL ? clock_now_ms() + ARTIFACT_SLICE_MS : 0;
+    struct folder_walk *w = walk != NULL ? *walk : NULL;
     struct scan s = {.db = db, .state_dir = state_dir, .src = src, .blobs = {.store_fd = -1}};
     bool more = false;
     int r;
 
-    if ((r = scan_prepare(&s, err)) == 0 && (r = blob_batch_open(&s.blobs, state_dir, err)) == 0) {
-        r = folder_walk(db_state_dir(db), src->out_dir, scan_file, &s, err);
-        if (r == SCAN_STOP) {
-            more = true;
-            r = 0;
-        }
+    if ((r = scan_prepare(&s, err)) == 0 && (r = blob_batch_open(&s.blobs, state_dir, err)) == 0 &&
+        (w != NULL || (r = folder_walk_open(db_state_dir(db), src->out_dir, &w, err)) == 0) &&
+        w != NULL && (r = scan_files(&s, w, until_ms, err)) == 1) {
+        more = true;
+        r = 0;
     }
     if (r == 0)
         r = blob_batch_sync(&s.blobs, err);
@@ -298,6 +319,13 @@ int artifact_scan(struct db *db, const char *state_dir, const struct artifact_so
     if (r < 0 && s.began)
         db_rollback(db);
     scan_release(&s);
+    /* After a failure what this call took is not in the index: the next begins at the top. */
+    if (r < 0 || !more || walk == NULL) {
+        folder_walk_free(w);
+        w = NULL;
+    }
+    if (walk != NULL)
+        *walk = w;
     if (r < 0) {
         err_wrap(err, "artifacts of %s/%s", src->target, src->instance);
         return r;
@@ -327,7 +355,7 @@ int64_t artifact_unrecorded(struct db *db, const struct artifact_source *src, st
     int r = scan_prepare(&s, err);
 
     if (r == 0)
-        r = folder_walk(db_state_dir(db), src->out_dir, count_unrecorded, &s, err);
+        r = folder_each(db_state_dir(db), src->out_dir, count_unrecorded, &s, err);
     scan_release(&s);
     return r < 0 ? r : s.n_read;
 }

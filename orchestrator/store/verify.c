@@ -157,7 +157,7 @@ static int check_instance(struct verify *v, const struct run_row *run, const cha
 
     v->label = label;
     if ((r = load_seen(v, run->id, target, instance, err)) == 0)
-        r = folder_walk(v->state_dir, out, check_file, v, err);
+        r = folder_each(v->state_dir, out, check_file, v, err);
     for (size_t i = 0; r == 0 && i < v->n_seen; i++) {
         const struct occurrence *o = &v->seen[i];
 

@@ -99,7 +99,7 @@ static int scan_of(const char *instance, bool *more)
     int r;
 
     strv_clear(&told);
-    r = artifact_scan(db, state, &src, on_seen, NULL, more, &err);
+    r = artifact_scan(db, state, &src, NULL, on_seen, NULL, more, &err);
     if (r < 0)
         print_message("# %s\n", err.msg);
     return r;
@@ -292,7 +292,7 @@ static void folders_that_became_links_are_not_followed(void **ctx)
 
         assert_int_equal(rename(path, aside), 0);
         assert_int_equal(symlink(aside, path), 0);
-        assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), -ELOOP);
+        assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, NULL, &err), -ELOOP);
         assert_non_null(strstr(err.msg, "symbolic link"));
         assert_int_equal(artifact_unrecorded(db, &src, &err), -ELOOP);
         assert_int_equal(verify(NULL), 1);
@@ -316,7 +316,7 @@ static void a_store_that_became_a_link_is_not_written_or_read(void **ctx)
     put_file("crashes/b", "2");
     assert_int_equal(rename(store, aside), 0);
     assert_int_equal(symlink(aside, store), 0);
-    assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), -ELOOP);
+    assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, NULL, &err), -ELOOP);
     assert_int_equal(verify(NULL), 3); /* the one not taken in, the blob not read, the link */
     assert_int_equal(unlink(store), 0);
     assert_int_equal(rename(aside, store), 0);
@@ -373,6 +373,91 @@ static void a_call_takes_one_batch_and_says_there_is_more(void **ctx)
     assert_int_equal(total, 2 * ARTIFACT_BATCH + 5);
     assert_int_equal(calls, 3);
     assert_verified(total, total, ARTIFACT_BATCH + 3);
+}
+
+static int scan_on(struct folder_walk **walk, bool *more)
+{
+    struct artifact_source src = {.run = "R1", .target = "t", .instance = "main", .out_dir = out};
+    struct err err = {0};
+
+    strv_clear(&told);
+    return artifact_scan(db, state, &src, walk, on_seen, NULL, more, &err);
+}
+
+static void a_walk_goes_on_where_it_stood(void **ctx)
+{
+    struct folder_walk *walk = NULL;
+    bool more = false;
+    int r, total;
+
+    (void)ctx;
+    for (int i = 0; i < 2 * ARTIFACT_BATCH; i++) {
+        cleanup_free char *name = xasprintf("crashes/id:%06d", i);
+
+        put_file(name, name);
+    }
+    total = r = scan_on(&walk, &more);
+    assert_in_range(r, 1, ARTIFACT_BATCH);
+    assert_true(more);
+    assert_non_null(walk);
+    put_file("crashes/aaa", "before the place where it stands");
+    while (more) {
+        r = scan_on(&walk, &more);
+        assert_in_range(r, 0, ARTIFACT_BATCH);
+        for (size_t i = 0; i < told.n; i++)
+            assert_string_not_equal(told.v[i], "aaa new");
+        total += r;
+    }
+    assert_null(walk);
+    assert_int_equal(total, 2 * ARTIFACT_BATCH);
+    assert_int_equal(scan(), 1); /* the next walk has it, and takes nothing twice */
+    assert_verified(total + 1, total + 1, total + 1);
+}
+
+static void a_walk_that_failed_begins_again_and_loses_nothing(void **ctx)
+{
+    struct folder_walk *walk = NULL;
+    bool more = false;
+    int r, total;
+
+    (void)ctx;
+    for (int i = 0; i < 2 * ARTIFACT_BATCH; i++) {
+        cleanup_free char *name = xasprintf("crashes/id:%06d", i);
+
+        put_file(name, name);
+    }
+    total = scan_on(&walk, &more);
+    assert_true(more);
+    assert_int_equal(db_begin(db, NULL), 0); /* the scan cannot begin its own */
+    assert_true(scan_on(&walk, &more) < 0);
+    assert_null(walk);
+    db_rollback(db);
+    do {
+        r = scan_on(&walk, &more);
+        assert_in_range(r, 0, ARTIFACT_BATCH);
+        total += r;
+    } while (more);
+    assert_int_equal(total, 2 * ARTIFACT_BATCH);
+    assert_verified(total, total, total);
+}
+
+static void more_names_than_one_window_are_all_met(void **ctx)
+{
+    struct folder_walk *walk = NULL;
+    bool more = false;
+    int total = 0;
+
+    (void)ctx;
+    for (int i = 0; i < 5000; i++) { /* a window has 4096 */
+        cleanup_free char *name = xasprintf("hangs/id:%06d", i);
+
+        put_file(name, "same");
+    }
+    do
+        total += scan_on(&walk, &more);
+    while (more);
+    assert_int_equal(total, 5000);
+    assert_verified(5000, 5000, 1);
 }
 
 static void a_huge_file_is_recorded_as_not_kept(void **ctx)
@@ -587,6 +672,9 @@ int main(void)
         T(a_store_that_became_a_link_is_not_written_or_read),
         T(odd_names_are_kept_byte_for_byte),
         T(a_call_takes_one_batch_and_says_there_is_more),
+        T(a_walk_goes_on_where_it_stood),
+        T(a_walk_that_failed_begins_again_and_loses_nothing),
+        T(more_names_than_one_window_are_all_met),
         T(a_huge_file_is_recorded_as_not_kept),
         T(a_file_without_permission_is_taken_once_it_can_be_read),
         T(untriaged_ones_are_listed_until_they_have_a_result),
