@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "sys/gate.h"
 #include "sys/keeper.h"
 #include "sys/keeper_wire.h"
 #include "sys/raw.h"
@@ -39,6 +40,7 @@
 #define CLEANUP_MS_MAX  10000
 #define CLEANUP_STEP_MS 5
 #define NO_DEADLINE     INT64_MAX
+#define GATE_REST_MS    5 /* after each knock, so that knocking keeps nobody busy */
 
 static char desc_data[KEEPER_DESC_BYTES_MAX];
 static char *desc_slots[KEEPER_SLOTS_MAX];
@@ -52,6 +54,8 @@ static struct runlog out_log = {.fd = -1};
 static int exit_fd = -1, run_fd = -1;
 static int log_in = -1, log_out = -1; /* ends of afl-fuzz's output pipe */
 static int64_t oom_before;
+static int gate_fd = -1;
+static const char *gate_ways;    /* cgroup.procs files of t, colons between */
 static bool afl_ended, uses_shm; /* something of the instance lies in /dev/shm */
 
 /* ---- Records ------------------------------------------------------------------------------ */
@@ -191,7 +195,7 @@ static void log_drain(void)
 
 _Noreturn static void child_main(int go_fd, int report_fd)
 {
-    static char *no_env[] = {NULL}, ways[64];
+    static char *no_env[] = {NULL};
     struct rlimit fsize = {(rlim_t)desc.fsize_bytes, (rlim_t)desc.fsize_bytes};
     struct sigaction sa = {.sa_handler = SIG_DFL};
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -211,7 +215,7 @@ _Noreturn static void child_main(int go_fd, int report_fd)
     if (code == 0 && (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(log_out, 1) < 0 ||
                       dup2(log_out, 2) < 0 || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0))
         code = -errno;
-    (void)seal_self_but(desc.env.v, KEEPER_ENV_PROCS, ways, sizeof(ways));
+    (void)seal_self();
     for (sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &sa, NULL);
     (void)sigemptyset(&none);
@@ -222,6 +226,25 @@ _Noreturn static void child_main(int go_fd, int report_fd)
     }
     (void)!write(report_fd, &code, sizeof(code));
     _exit(127);
+}
+
+/* In the environment afl-fuzz gets the gate's name instead of the files, which are ours to write to. */
+static void gate_set_up(void)
+{
+    static char item[64] = GATE_ENV "=";
+    const size_t n = sizeof(KEEPER_ENV_PROCS "=") - 1, head = sizeof(GATE_ENV "=") - 1;
+    size_t i;
+
+    for (i = 0; i < desc.env.n; i++) {
+        if (strncmp(desc.env.v[i], KEEPER_ENV_PROCS "=", n) != 0)
+            continue;
+        gate_ways = desc.env.v[i] + n;
+        if (gate_fd < 0)
+            gate_fd = gate_open(item + head, sizeof(item) - head);
+        if (gate_fd < 0)
+            setup_failed(gate_fd, "make the way into the target's group", "");
+        desc.env.v[i] = item;
+    }
 }
 
 static void afl_start(void)
@@ -321,21 +344,30 @@ static void records_open(void)
 
 static void watch(int signal_fd)
 {
-    int64_t deadline_ms = NO_DEADLINE;
+    int64_t deadline_ms = NO_DEADLINE, gate_opens_ms = 0;
     struct signalfd_siginfo si;
 
     while (reap(false), !afl_ended) {
-        struct pollfd p[2] = {{.fd = signal_fd, .events = POLLIN},
-                              {.fd = log_in, .events = POLLIN}};
-        int64_t left_ms = deadline_ms - clock_now_ms();
+        int64_t now_ms = clock_now_ms();
+        bool rests = gate_fd >= 0 && now_ms < gate_opens_ms;
+        struct pollfd p[3] = {{.fd = signal_fd, .events = POLLIN},
+                              {.fd = log_in, .events = POLLIN},
+                              {.fd = rests ? -1 : gate_fd, .events = POLLIN}};
+        int64_t left_ms = deadline_ms - now_ms;
 
         if (deadline_ms != NO_DEADLINE && left_ms <= 0) {
             end.killed_after_grace = true;
             kill_all();
             left_ms = CLEANUP_STEP_MS;
         }
-        (void)poll(p, 2, deadline_ms == NO_DEADLINE ? -1 : (int)left_ms);
+        if (rests && left_ms > GATE_REST_MS)
+            left_ms = GATE_REST_MS;
+        (void)poll(p, 3, deadline_ms == NO_DEADLINE && !rests ? -1 : (int)left_ms);
         log_drain();
+        if (p[2].revents != 0) {
+            (void)gate_answer(gate_fd, gate_ways, run.afl.pid);
+            gate_opens_ms = clock_now_ms() + GATE_REST_MS;
+        }
         while (read(signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
             if (si.ssi_signo == SIGCHLD || end.asked)
                 continue;
@@ -392,6 +424,7 @@ int main(void)
     if (signal_fd < 0)
         setup_failed(-errno, "signalfd", "");
     place();
+    gate_set_up();
     afl_start();
     watch(signal_fd);
     clean_up();

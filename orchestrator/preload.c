@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz-preload.so, loaded into the program under test by AFL_PRELOAD. Before main it moves the fork
- * server into the target's own cgroup, so that the kernel's out-of-memory killer and the limit of
+ * fuzz-preload.so, loaded into the program under test by AFL_PRELOAD. Before main it has the keeper
+ * move the fork server into the target's own cgroup (orchestrator/sys/gate.h), so that the kernel's out-of-memory killer and the limit of
  * processes meet the target and not afl-fuzz; and it sets the ladder by which that killer chooses:
  * the fork server before afl-fuzz, a forked child before both. The server's child dies with it. The program under test may use any
  * allocator and any sanitizer, so there is nothing here but system calls; a step that fails is
@@ -11,14 +11,18 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-/* cgroup.procs files, separated by colons: paths, or numbers of open descriptors. */
-#define VARIABLE       "FUZZ_TARGET_PROCS"
-#define PATH_BYTES_MAX 1024
+/* The name of the keeper's abstract socket; empty: the group is entered already. */
+#define VARIABLE       "FUZZ_TARGET_GATE"
+#define ANSWER_S       2
 #define OOM_ADJ_FILE   "/proc/self/oom_score_adj"
 #define OOM_ADJ_SERVER "500"
 #define OOM_ADJ_CHILD  "1000"
@@ -33,18 +37,25 @@ static void file_put(const char *path, const char *text, size_t size)
     (void)syscall(SYS_close, fd);
 }
 
-/* "180" in n bytes: that descriptor, written to and closed. */
-static void descriptor_put(const char *number, size_t n)
+/* Knocks, and waits until the keeper has moved us, which it says by closing. */
+static void gate_pass(const char *name)
 {
-    long fd = 0;
-    size_t i;
+    const struct timeval patience = {.tv_sec = ANSWER_S};
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    size_t n = strlen(name);
+    char answer;
+    long fd;
 
-    for (i = 0; i < n; i++) {
-        if (number[i] < '0' || number[i] > '9')
-            return;
-        fd = fd * 10 + (number[i] - '0');
-    }
-    (void)syscall(SYS_write, fd, "0", (size_t)1);
+    if (n == 0 || n >= sizeof(un.sun_path))
+        return;
+    memcpy(un.sun_path + 1, name, n);
+    fd = syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    (void)syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    (void)syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (syscall(SYS_connect, fd, &un, offsetof(struct sockaddr_un, sun_path) + 1 + n) == 0)
+        (void)syscall(SYS_read, fd, &answer, sizeof(answer));
     (void)syscall(SYS_close, fd);
 }
 
@@ -85,24 +96,12 @@ static const char *variable_take(void)
 
 __attribute__((constructor(101))) static void enter_target_group(void)
 {
-    const char *p = variable_take();
+    const char *gate = variable_take();
     int saved = errno;
-    char path[PATH_BYTES_MAX];
 
-    if (p == NULL)
+    if (gate == NULL)
         return;
-    while (*p != '\0') {
-        size_t n = strcspn(p, ":");
-
-        if (n > 0 && n < 4 && p[0] != '/') {
-            descriptor_put(p, n);
-        } else if (n > 0 && n < sizeof(path)) {
-            memcpy(path, p, n);
-            path[n] = '\0';
-            file_put(path, "0", 1);
-        }
-        p += n + (p[n] == ':');
-    }
+    gate_pass(gate);
     file_put(OOM_ADJ_FILE, OOM_ADJ_SERVER, sizeof(OOM_ADJ_SERVER) - 1);
     server = (pid_t)syscall(SYS_getpid);
     (void)pthread_atfork(NULL, NULL, on_fork_in_child);

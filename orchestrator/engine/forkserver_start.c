@@ -24,6 +24,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "engine/forkserver_internal.h"
+#include "sys/gate.h"
 #include "sys/proc.h"
 #include "sys/proc_child.h"
 
@@ -192,7 +193,7 @@ static void env_make(const struct forkserver *fs, struct strv *env)
         strv_env_set(env, "__AFL_DEFER_FORKSRV", "1");
     if (fs->preload != NULL) {
         strv_env_set(env, "LD_PRELOAD", fs->preload);
-        strv_env_set(env, "FUZZ_TARGET_PROCS", ""); /* it is there already */
+        strv_env_set(env, GATE_ENV, ""); /* it is there already */
     }
 }
 

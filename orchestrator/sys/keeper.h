@@ -18,7 +18,7 @@
  */
 #define KEEPER_RECORD_BYTES 4096
 #define KEEPER_ITEMS_MAX    512
-/* The cgroup.procs files of t, separated by colons; read and taken out of the environment by fuzz-preload.so. */
+/* The cgroup.procs files of t, separated by colons; for the keeper, which gives afl-fuzz a gate instead (sys/gate.h). */
 #define KEEPER_ENV_PROCS    "FUZZ_TARGET_PROCS"
 
 struct keeper_desc {
@@ -44,7 +44,7 @@ struct keeper_desc {
 void keeper_desc_clear(struct keeper_desc *d);
 /*
  * Fills procs_keep, procs_afl, kill_files, events_files, oom_files and cgroups from an instance's subtree, and puts
- * KEEPER_ENV_PROCS with the way into t into env, for fuzz-preload.so.
+ * KEEPER_ENV_PROCS with the way into t into env.
  */
 void keeper_desc_set_cgroup(struct keeper_desc *d, const struct cgroup *cg);
 /* A memory file of the description, offset 0. fd (CLOEXEC), -E2BIG, -errno. */

@@ -3,7 +3,6 @@
 #define SYS_SEAL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /*
  * Cgroup files are writable to whoever owns them, so a program under test that runs as the user who owns its group could
@@ -15,13 +14,6 @@
 
 /* Seals the calling process, between fork and exec. 0 or -errno; -EPERM: not permitted, and nothing has changed. */
 int seal_self(void);
-
-/*
- * The same for a process whose later children must still enter the groups that variable (of env, paths of cgroup.procs
- * files with colons between) names: they become open descriptors, inherited, and the variable then holds their numbers. buf
- * takes its text and must outlive env. Where sealing is not permitted the variable stays.
- */
-int seal_self_but(char **env, const char *variable, char *buf, size_t size);
 
 /* Whether a process started by this one can be sealed; tried with a child. */
 bool seal_works(void);

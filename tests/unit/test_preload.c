@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real fuzz-preload.so in a shell: which files it writes to, what it does to the environment,
+ * The real fuzz-preload.so in a shell: how it comes into its group, what it does to the environment,
  * and the ladder of oom_score_adj over a fork.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "sys/cgroup.h"
+#include "sys/gate.h"
 #include "sys/proc.h"
 
 /* bash forks for a subshell with fork(3), which dash may do without. */
@@ -28,7 +31,33 @@
 static char dir[] = "/tmp/fz-preload.XXXXXX";
 static char *library;
 
-static char *run_bash(const char *script, const char *procs)
+/* Answers one knock after another, as the keeper does, until it is killed; those who knock are our children. */
+static pid_t gate_start(const char *ways, char *name, size_t size)
+{
+    int fd = gate_open(name, size);
+    pid_t parent = getpid(), pid = fork();
+
+    assert_true(fd >= 0 && pid >= 0);
+    while (pid == 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+
+        if (getppid() != parent)
+            _exit(1);
+        if (poll(&p, 1, 100) == 1)
+            (void)gate_answer(fd, ways, parent);
+    }
+    (void)close(fd);
+    return pid;
+}
+
+static void gate_end(pid_t pid)
+{
+    assert_true(pid > 1);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static char *run_bash(const char *script, const char *gate)
 {
     struct strv argv = {0}, env = {0};
     struct proc_spec ps = {.argv = &argv, .env = &env, .timeout_ms = 5000, .max_out = 4096};
@@ -40,8 +69,8 @@ static char *run_bash(const char *script, const char *procs)
     strv_add(&argv, "-c");
     strv_add(&argv, script);
     strv_addf(&env, "LD_PRELOAD=%s", library);
-    if (procs != NULL)
-        strv_addf(&env, "FUZZ_TARGET_PROCS=%s", procs);
+    if (gate != NULL)
+        strv_addf(&env, GATE_ENV "=%s", gate);
     assert_int_equal(proc_run(&ps, &r, &err), 0);
     assert_string_equal(r.err, "");
     out = xstrdup(r.out);
@@ -51,69 +80,39 @@ static char *run_bash(const char *script, const char *procs)
     return out;
 }
 
-static void every_listed_file_is_written_once(void **state)
+static void it_is_moved_before_main_and_keeps_nothing_of_the_way(void **state)
 {
-    char *a = path_join(dir, "a"), *b = path_join(dir, "b");
-    char *procs = xasprintf("%s::/nonexistent/cgroup.procs:%s:", a, b);
-    char *out, *data = NULL;
+    char *a = path_join(dir, "a"), *data = NULL, *out, *want;
     size_t size = 0;
+    char name[64];
+    pid_t gate;
 
     (void)state;
     assert_int_equal(file_write_atomic(AT_FDCWD, a, "", 0, 0600), 0);
-    assert_int_equal(file_write_atomic(AT_FDCWD, b, "", 0, 0600), 0);
-    out = run_bash("echo \"[$FUZZ_TARGET_PROCS]\"", procs);
-    assert_string_equal(out, "[]\n");
-    free(out);
+    gate = gate_start(a, name, sizeof(name));
+    out = run_bash("printf %s $$ ; echo \"[$" GATE_ENV "]\" /proc/$$/fd/*", name);
+    gate_end(gate);
     assert_int_equal(file_read(AT_FDCWD, a, 100, &data, &size), 0);
-    assert_string_equal(data, "0");
-    free(data);
-    assert_int_equal(file_read(AT_FDCWD, b, 100, &data, &size), 0);
-    assert_string_equal(data, "0");
-    free(data);
-    free(procs);
-    free(a);
-    free(b);
-}
-
-static void numbers_are_descriptors_written_to_and_closed(void **state)
-{
-    char *a = path_join(dir, "fd"), *data = NULL, *out, *script;
-    size_t size = 0;
-
-    (void)state;
-    assert_int_equal(file_write_atomic(AT_FDCWD, a, "", 0, 0600), 0);
-    /* The shell opens it, and what it starts is what loads the library with the number. */
-    script =
-        xasprintf("exec 180>%s; FUZZ_TARGET_PROCS=180:181:x bash -c 'ls /proc/$$/fd | grep 180; "
-                  "echo \"[$FUZZ_TARGET_PROCS]\"'",
-                  a);
-    out = run_bash(script, NULL);
-    assert_string_equal(out, "[]\n");
-    assert_int_equal(file_read(AT_FDCWD, a, 100, &data, &size), 0);
-    assert_string_equal(data, "0");
+    want = xasprintf("%s[] /proc/%s/fd/0 /proc/%s/fd/1 /proc/%s/fd/2", data, data, data, data);
+    assert_int_equal(strncmp(out, want, strlen(want)), 0);
+    free(want);
     free(data);
     free(out);
-    free(script);
     free(a);
 }
 
-static void over_long_path_is_left_out(void **state)
+static void gate_that_is_not_there_is_left_out(void **state)
 {
-    char *a = path_join(dir, "c");
-    char *procs = xasprintf("/%02000d:%s", 0, a);
-    char *out, *data = NULL;
-    size_t size = 0;
+    char *much = xasprintf("%0200d", 0);
+    char *out = run_bash("echo ran", "no such gate");
 
     (void)state;
-    assert_int_equal(file_write_atomic(AT_FDCWD, a, "", 0, 0600), 0);
-    out = run_bash("echo ran", procs);
     assert_string_equal(out, "ran\n");
-    assert_int_equal(file_read(AT_FDCWD, a, 100, &data, &size), 0);
-    assert_string_equal(data, "0");
-    free(data);
     free(out);
-    free(procs);
-    free(a);
+    out = run_bash("echo ran", much);
+    assert_string_equal(out, "ran\n");
+    free(out);
+    free(much);
 }
 
 static void ladder_rises_with_a_fork(void **state)
@@ -142,7 +141,8 @@ static void without_the_variable_nothing_happens(void **state)
 static void target_enters_its_cgroup_before_main(void **state)
 {
     const struct cgroup_limits lim = {.pids = 50};
-    char prefix[32], *out, *procs, *want;
+    char prefix[32], name[64], *out, *procs, *want;
+    pid_t gate;
     struct cgroup_root *root;
     struct cgroup *cg = NULL;
     struct strv paths = {0};
@@ -166,9 +166,11 @@ static void target_enters_its_cgroup_before_main(void **state)
         procs = more;
     }
     /* Each hierarchy we use names the leaf, or the instance where it has no leaves. */
+    gate = gate_start(procs, name, sizeof(name));
     out = run_bash("while read l; do [[ $l == */fuzzd-p* ]] && echo \"${l##*:}\"; done "
                    "</proc/self/cgroup | sort -u",
-                   procs);
+                   name);
+    gate_end(gate);
     want = xasprintf("/%s/c/a.main/t\n", prefix);
     assert_non_null(strstr(out, want));
     free(want);
@@ -184,9 +186,8 @@ static void target_enters_its_cgroup_before_main(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_listed_file_is_written_once),
-        cmocka_unit_test(numbers_are_descriptors_written_to_and_closed),
-        cmocka_unit_test(over_long_path_is_left_out),
+        cmocka_unit_test(it_is_moved_before_main_and_keeps_nothing_of_the_way),
+        cmocka_unit_test(gate_that_is_not_there_is_left_out),
         cmocka_unit_test(ladder_rises_with_a_fork),
         cmocka_unit_test(without_the_variable_nothing_happens),
         cmocka_unit_test(target_enters_its_cgroup_before_main),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sealed process can still do to cgroups, against the real ones, and how the way into the
- * target's own group survives.
+ * What a sealed process can still do to cgroups, against the real ones.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,11 +97,10 @@ static void sealed_process_cannot_write_to_any_hierarchy(void **state)
 
 static int exec_sealed(const char *script)
 {
-    char buf[64];
     char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
                     (char *)(uintptr_t)script, NULL};
 
-    if (seal_self_but(environ, "NO_SUCH_VARIABLE", buf, sizeof(buf)) != 0)
+    if (seal_self() != 0)
         return 1;
     (void)execv(argv[0], argv);
     return 2;
@@ -123,31 +121,6 @@ static void program_that_root_starts_sealed_cannot_undo_it(void **state)
     (void)state;
     need_seal();
     assert_int_equal(in_child(try_to_undo), 0);
-}
-
-static int enter_by_descriptor(void)
-{
-    char text[4096] = "FUZZ_TARGET_PROCS=", buf[64], *env[] = {NULL, text, NULL};
-    char other[] = "FUZZ_TARGET_PROCS2=/x";
-    char *p;
-
-    env[0] = other;
-    for (size_t i = 0; i < ways.n; i++)
-        (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i > 0 ? ":" : "",
-                       ways.v[i]);
-    if (seal_self_but(env, "FUZZ_TARGET_PROCS", buf, sizeof(buf)) != 0 || env[1] != buf)
-        return 1;
-    for (p = strchr(buf, '='); p != NULL; p = strchr(p + 1, ':'))
-        if (write((int)strtol(p + 1, NULL, 10), "0", 1) != 1)
-            return 2;
-    return cgroup_populated(cg, CGROUP_T) == 1 ? 0 : 3;
-}
-
-static void the_way_into_the_targets_group_stays_open(void **state)
-{
-    (void)state;
-    need_seal();
-    assert_int_equal(in_child(enter_by_descriptor), 0);
 }
 
 static void replayed_program_is_sealed_where_it_is_asked_for(void **state)
@@ -173,7 +146,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sealed_process_cannot_write_to_any_hierarchy),
         cmocka_unit_test(program_that_root_starts_sealed_cannot_undo_it),
-        cmocka_unit_test(the_way_into_the_targets_group_stays_open),
         cmocka_unit_test(replayed_program_is_sealed_where_it_is_asked_for),
     };
 
