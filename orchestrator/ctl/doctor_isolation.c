@@ -153,12 +153,22 @@ static void ipc_namespace(struct doctor *d)
 
 static void sealed(struct doctor *d)
 {
-    if (seal_works())
+    switch (seal_try()) {
+    case SEAL_WHOLE:
         doctor_add(d, DOCTOR_OK, "seal", NULL, NULL, "a target cannot change its own cgroup");
-    else
+        break;
+    case SEAL_NAMESPACES_OPEN:
+        doctor_add(d, DOCTOR_WARN, "seal",
+                   "one that means to can lift its limits and freeze processes of others",
+                   "a kernel with CONFIG_SECCOMP_FILTER, or sysctl user.max_user_namespaces=0",
+                   "a target can change cgroups from a user namespace of its own");
+        break;
+    case SEAL_NONE:
         doctor_add(d, DOCTOR_WARN, "seal",
                    "one that means to can lift its limits, freeze itself or leave its cgroup",
                    "run as root, or with CAP_SYS_ADMIN", "a target can change its own cgroup");
+        break;
+    }
 }
 
 /* We enter ctl first, as fuzzd does: where our own group is divided, nobody may sit in it. Freeing the root leaves it. */

@@ -168,9 +168,12 @@ struct cgroup_root *cgroup_root_open_from(const char *fs, const char *prefix, co
         else
             root->ops = kind_ops[kind];
     }
-    if (root->ops != &cgroup_ops_none && !seal_works())
-        cgroup_root_lacks(root, "no mount namespace of its own: a target that means to can change "
-                                "the limits of its own cgroup, freeze it or leave it");
+    if (root->ops != &cgroup_ops_none) {
+        const char *lacks = seal_lacks(seal_try());
+
+        if (lacks != NULL)
+            cgroup_root_lacks(root, lacks);
+    }
     if (root->ops == &cgroup_ops_none) {
         dirs_clear(root->dir);
         cgroup_root_lacks(

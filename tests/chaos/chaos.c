@@ -4,11 +4,12 @@
  * fault; an input that starts with '!' sets it off, any other is harmless. Each fault has a fuse in
  * the program itself (bytes, processes, number of times): where containment fails it does no more
  * than that, and leaves a file that says so. It never signals or changes a process outside its own
- * instance, and deletes nothing outside FZ_CHAOS_DIR and its working directory.
+ * instance but the one it is given, and deletes nothing outside FZ_CHAOS_DIR and its working directory.
  *
  *   FZ_CHAOS       the fault, a name of the table below
  *   FZ_CHAOS_DIR   folder for the marks NAME.N (the fault was set off) and NAME.fuse (too far)
  *   FZ_CHAOS_MAX   how often the fault is set off at most; more is harmless
+ *   FZ_CHAOS_STRANGER  the pid of a process of the test's own that groups are changed of
  */
 #include "chaos.h"
 
@@ -76,7 +77,7 @@ static const struct fault {
     {"oomadj", chaos_oomadj},   {"fill", chaos_fill},         {"fds", chaos_fds},
     {"flood", chaos_flood},     {"delete", chaos_delete},     {"cgleave", chaos_cgleave},
     {"cgkill", chaos_cgkill},   {"cgfreeze", chaos_cgfreeze}, {"cglimits", chaos_cglimits},
-    {"cgmount", chaos_cgmount},
+    {"cgmount", chaos_cgmount}, {"cgns", chaos_cgns},         {"cgfds", chaos_cgfds},
 };
 
 static const struct fault *fault_find(const char *name)

@@ -12,6 +12,8 @@ extern const char *chaos_dir; /* for marks, NULL none */
 
 /* Makes the mark NAME.what; 0 when it was not there. */
 int chaos_mark(const char *what);
+/* Writes text to a file that is there; 0 or -1. */
+int chaos_put(const char *path, const char *text);
 /* Touches so much memory, up to the fuse. */
 void chaos_touch(size_t bytes);
 /* Our ancestor that runs a program of that name, so that nobody else is ever meant; 0 none. */
@@ -39,5 +41,7 @@ void chaos_cgkill(void);
 void chaos_cgfreeze(void);
 void chaos_cglimits(void);
 void chaos_cgmount(void);
+void chaos_cgns(void);
+void chaos_cgfds(void);
 
 #endif

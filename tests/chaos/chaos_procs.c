@@ -29,14 +29,20 @@ static void sleep_for_ever(void)
         (void)pause();
 }
 
-static void put(const char *path, const char *text)
+int chaos_put(const char *path, const char *text)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int fd = open(path, O_WRONLY | O_CLOEXEC), ok;
 
     if (fd < 0)
-        return;
-    (void)!write(fd, text, strlen(text));
+        return -1;
+    ok = write(fd, text, strlen(text)) > 0;
     (void)close(fd);
+    return ok ? 0 : -1;
+}
+
+static void put(const char *path, const char *text)
+{
+    (void)chaos_put(path, text);
 }
 
 /* ---- Processes ---------------------------------------------------------------------------- */

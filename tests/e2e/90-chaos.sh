@@ -18,6 +18,7 @@ echo gone >"$T/marks/dynamic/victim/file"
 # A canary of no relation to fuzzd, in the same session as the test.
 sleep 600 &
 canary=$!
+canary_groups=$(cat "/proc/$canary/cgroup")
 canary_start=$(sed 's/.*) //' "/proc/$canary/stat" | cut -d' ' -f20)
 
 head_of_spec() { # NAME BUDGET
@@ -39,7 +40,7 @@ target() {
     fault=$1 kind=$2 timeout=200ms
     shift 2
     # Filling memory takes its time on a busy host.
-    case $fault in oom* | leak | cglimits | cgmount) timeout=1s ;; esac
+    case $fault in oom* | leak | cglimits | cgmount | cgns) timeout=1s ;; esac
     cat <<END
 
 [target $fault]
@@ -70,6 +71,7 @@ END
     for fault in cgkill cgfreeze cglimits cgmount; do
         target $fault dynamic
     done
+    target cgns dynamic "FZ_CHAOS_STRANGER=$canary"
     target killed dynamic
 } >"$T/chaos.ini"
 {
@@ -78,6 +80,7 @@ END
         target "$fault" static
     done
     target parent static FZ_CHAOS_MAX=1
+    target cgfds static "FZ_CHAOS_STRANGER=$canary"
 } >"$T/static.ini"
 
 faults() { # CAMPAIGN
@@ -112,7 +115,7 @@ kill_from_outside() {
 # The limits of a target that tries to lift them, while it runs.
 note_limits() {
     for fz_c in $(state_cgroups); do
-        for fz_f in cglimits cgmount; do
+        for fz_f in cglimits cgmount cgns; do
             cat "$fz_c/chaos/$fz_f.main/t/memory.limit_in_bytes" "$fz_c/chaos/$fz_f.main/t/memory.max" \
                 "$fz_c/chaos/$fz_f.main/t/pids.max" 2>/dev/null | sed "s/^/$fz_f /" >>"$T/limits"
         done
@@ -181,7 +184,7 @@ assert_match "with the kills that were counted" 'cgroup counted [1-9][0-9]* kill
     "$(jq -r '.buckets[] | select(.target == "leak") | .signature_why' "$T/report.json")"
 assert_match "an endless loop is of class timeout" '^timeout ' "$(classes loop)"
 assert_eq "a child that stops itself is no finding" "" "$(classes stop)"
-for fault in oom leak oomadj cglimits cgmount; do
+for fault in oom leak oomadj cglimits cgmount cgns; do
     check "$fault: kills for memory are in the report" test "$(kills "$fault")" -gt 0
     # shellcheck disable=SC2016 # awk's own
     check "$fault: and in status while it runs" awk -v t="$fault" '$1 == t && $3 > 0 { n++ } END { exit !n }' "$T/samples.chaos"
@@ -197,11 +200,12 @@ assert_eq "a killed keeper is started again" 1 "$(restarts keeper)"
 check "the cgroup of killed is killed" test -e "$T/killed"
 assert_eq "a killed cgroup is started again" 1 "$(restarts killed)"
 # A target that is root has its cgroups before its eyes, and cannot touch them.
-assert_eq "no limit was lifted" "cglimits $((MEMORY_MB << 20)) cglimits 64 cgmount $((MEMORY_MB << 20)) cgmount 64" \
+assert_eq "no limit was lifted" "cglimits $((MEMORY_MB << 20)) cglimits 64 cgmount $((MEMORY_MB << 20)) cgmount 64 cgns $((MEMORY_MB << 20)) cgns 64" \
     "$(sort -u "$T/limits" | tr '\n' ' ' | sed 's/ $//')"
 for way in mount mount1 remount keeper init; do
     check "cgroups cannot be reached by $way" test ! -e "$T/marks/dynamic/cgmount.$way"
 done
+assert_eq "nor by a user namespace of its own" "" "$(find "$T/marks/dynamic" -name 'cgns.[a-z]*')"
 log=$(find "$FZ_STATE/campaigns/chaos" -name 'flood.main.log*' -exec cat {} + | wc -c)
 if [ "$log" -gt 65536 ] && [ "$log" -le 262144 ]; then
     ok "a flood of output ends in a log of its bound"
@@ -223,6 +227,8 @@ fi
 for fault in $(faults static); do
     check "static $fault: the fault was set off" test -e "$T/marks/static/$fault.0"
 done
+check "a static program has no way to move strangers" test ! -e "$T/marks/static/cgfds.stranger"
+check "and none is moved when it says that they knock" test -e "$T/marks/static/cgfds.knock"
 assert_match "the report says that its isolation is weaker" 'shares the cgroup of its afl-fuzz' "$("$FUZZCTL" report static)"
 
 # ---- replays ---------------------------------------------------------------------------------
@@ -239,6 +245,7 @@ done
 check "no process of the target is left" wait_for 5 no_left_of_target
 check "the canary lives" alive "$canary"
 assert_eq "and is the same" "$canary_start" "$(sed 's/.*) //' "/proc/$canary/stat" | cut -d' ' -f20)"
+assert_eq "in the cgroups it was in" "$canary_groups" "$(cat "/proc/$canary/cgroup")"
 assert_eq "its score for the killer is as it was" 0 "$(cat "/proc/$canary/oom_score_adj")"
 assert_eq "the canary's file is there" keep "$(cat "$T/canary/file")"
 assert_eq "only what the target was given is deleted" "" "$(ls "$T/marks/dynamic/victim")"
