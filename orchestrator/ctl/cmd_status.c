@@ -7,6 +7,7 @@
 #include "base/exitcode.h"
 #include "base/parse.h"
 #include "ctl/cmd.h"
+#include "store/artifact.h"
 
 static json_int_t number(const json_t *j, const char *key)
 {
@@ -121,6 +122,10 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
         fprintf(out, "  trouble: %s, trying again\n",
                 text_printable(trouble, sizeof trouble, text(campaign, "trouble")));
     }
+    if (number(campaign, "lost") > 0)
+        fprintf(out, "  lost: %lld crash or hang file%s empty: %s\n",
+                (long long)number(campaign, "lost"),
+                number(campaign, "lost") == 1 ? " is" : "s are", ARTIFACT_LOST_WORDS);
     const json_t *why;
     json_array_foreach (json_object_get(campaign, "frozen"), i, why) {
         char words[300];

@@ -17,14 +17,18 @@
 struct outcome {
     struct artifact_totals totals;
     int64_t n_diffs;
-    json_t *diffs, *notes;
+    json_t *diffs, *notes, *open, *lost;
 };
 
-static void on_diff(void *ctx, bool harmless, const char *line)
+static void on_diff(void *ctx, enum artifact_word word, const char *line)
 {
     const struct outcome *o = ctx;
+    json_t *list = word == ARTIFACT_DIFFERS    ? o->diffs
+                   : word == ARTIFACT_HARMLESS ? o->notes
+                   : word == ARTIFACT_OPEN     ? o->open
+                                               : o->lost;
 
-    (void)json_array_append_new(harmless ? o->notes : o->diffs, fields_string(line));
+    (void)json_array_append_new(list, fields_string(line));
 }
 
 /* All runs, or those of one campaign. */
@@ -39,6 +43,8 @@ static int verify_once(struct db *db, const char *state_dir, const char *campaig
     o->n_diffs = 0;
     (void)json_array_clear(o->diffs);
     (void)json_array_clear(o->notes);
+    (void)json_array_clear(o->open);
+    (void)json_array_clear(o->lost);
     *ret_running = false;
     if (r == 0 && campaign == NULL) {
         r = artifact_verify(db, state_dir, NULL, on_diff, o, &o->totals, err);
@@ -66,31 +72,51 @@ static void print_number(int64_t n, const char *noun, const char *end)
     (void)printf("%lld %s%s%s", (long long)n, noun, n == 1 ? "" : "s", end);
 }
 
-static void print_text(const struct outcome *o)
+static void print_more(size_t n, const char *noun, const char *end)
+{
+    if (n == 0)
+        return;
+    (void)fputs(", ", stdout);
+    print_number((int64_t)n, noun, end);
+}
+
+static void print_lines(const json_t *lines, const char *word)
 {
     const json_t *line;
     size_t i;
 
-    json_array_foreach (o->diffs, i, line)
-        (void)puts(json_string_value(line));
-    json_array_foreach (o->notes, i, line)
-        (void)printf("note: %s\n", json_string_value(line));
+    json_array_foreach (lines, i, line)
+        (void)printf("%s%s\n", word, json_string_value(line));
+}
+
+static void print_text(const struct outcome *o)
+{
+    size_t n_lost = json_array_size(o->lost), n_open = json_array_size(o->open);
+
+    print_lines(o->diffs, "");
+    print_lines(o->lost, "lost: ");
+    print_lines(o->open, "open: ");
+    print_lines(o->notes, "note: ");
     print_number(o->totals.files, "file", ", ");
     print_number(o->totals.occurrences, "occurrence", ", ");
     print_number(o->totals.blobs, "blob", ": ");
-    if (o->n_diffs == 0)
-        (void)puts("all accounted for");
+    if (o->n_diffs > 0)
+        print_number(o->n_diffs, "difference", "");
     else
-        (void)printf("%lld difference%s\n", (long long)o->n_diffs, o->n_diffs == 1 ? "" : "s");
+        (void)fputs(n_lost + n_open > 0 ? "no difference" : "all accounted for", stdout);
+    print_more(n_lost, "lost input", "");
+    print_more(n_open, "file", " open for writing");
+    (void)putchar('\n');
 }
 
 static int tell(const struct cmd_env *env, const struct outcome *o)
 {
     if (env->json) {
-        json_t *j = json_pack(
-            "{s:i, s:I, s:I, s:I, s:O, s:O}", "version", 1, "files", (json_int_t)o->totals.files,
-            "occurrences", (json_int_t)o->totals.occurrences, "blobs", (json_int_t)o->totals.blobs,
-            "differences", o->diffs, "notes", o->notes);
+        json_t *j =
+            json_pack("{s:i, s:I, s:I, s:I, s:O, s:O, s:O, s:O}", "version", 1, "files",
+                      (json_int_t)o->totals.files, "occurrences", (json_int_t)o->totals.occurrences,
+                      "blobs", (json_int_t)o->totals.blobs, "differences", o->diffs, "notes",
+                      o->notes, "open", o->open, "lost", o->lost);
 
         cmd_print_json(j);
         json_decref(j);
@@ -117,6 +143,8 @@ static int verify_exec(struct cmd_env *env, int argc, char **argv)
         return code;
     o.diffs = json_array();
     o.notes = json_array();
+    o.open = json_array();
+    o.lost = json_array();
     r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
     if (r == 0 && running && o.n_diffs > 0) {
         (void)sleep(SECOND_LOOK_S);
@@ -129,6 +157,8 @@ static int verify_exec(struct cmd_env *env, int argc, char **argv)
         code = tell(env, &o);
     json_decref(o.diffs);
     json_decref(o.notes);
+    json_decref(o.open);
+    json_decref(o.lost);
     return code;
 }
 

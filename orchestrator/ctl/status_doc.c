@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/exitcode.h"
 #include "ctl/cmd.h"
+#include "store/artifact.h"
 #include "store/results.h"
 #include "store/runs.h"
 
@@ -58,7 +59,8 @@ static json_t *campaign_from_index(struct db *db, const struct run_row *run)
 {
     struct target_row *targets = NULL;
     struct bucket_row *buckets = NULL;
-    size_t n_targets = 0, n_buckets = 0;
+    struct artifact_row *lost = NULL;
+    size_t n_targets = 0, n_buckets = 0, n_lost = 0;
     struct err err = {0};
     char started[32], ended[32];
     int64_t end_ms = run->ended_at_ms != 0 ? run->ended_at_ms : clock_wall_ms();
@@ -66,18 +68,21 @@ static json_t *campaign_from_index(struct db *db, const struct run_row *run)
 
     (void)runs_targets(db, run->id, &targets, &n_targets, &err);
     (void)results_buckets(db, run->id, &buckets, &n_buckets, &err);
+    (void)artifact_lost(db, run->id, &lost, &n_lost, &err);
+    artifact_rows_free(lost, n_lost);
     for (size_t i = 0; i < n_targets; i++) {
         json_array_append_new(list, target_counted(&targets[i], buckets, n_buckets));
         target_row_clear(&targets[i]);
     }
     free(targets);
     bucket_rows_free(buckets, n_buckets);
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:I, s:I, s:o}", "name", run->campaign, "run",
-                     run->id, "state", run->state, "verdict", run->verdict, "started",
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:o}", "name", run->campaign,
+                     "run", run->id, "state", run->state, "verdict", run->verdict, "started",
                      clock_iso8601(started, sizeof started, run->started_at_ms), "ended",
                      clock_iso8601(ended, sizeof ended, run->ended_at_ms), "elapsed_s",
                      (json_int_t)((end_ms - run->started_at_ms) / 1000), "budget_s",
-                     (json_int_t)(run->budget_ms / 1000), "targets", list);
+                     (json_int_t)(run->budget_ms / 1000), "lost", (json_int_t)n_lost, "targets",
+                     list);
 }
 
 static bool campaign_listed(const json_t *campaigns, const char *name)

@@ -16,7 +16,7 @@
 
 struct counts {
     const char *target; /* whose they are */
-    json_int_t crashes, ooms, timeouts, pending, buckets;
+    json_int_t crashes, ooms, timeouts, pending, buckets, lost;
 };
 
 struct tally {
@@ -34,6 +34,10 @@ static void count_artifacts(void *ctx, const char *target, const char *kind, con
 
         if (target == NULL || strcmp(c->target, target) != 0)
             continue;
+        if (kind != NULL && strcmp(kind, "lost") == 0) {
+            c->lost += n;
+            continue;
+        }
         if (class_ == NULL)
             c->pending += n;
         if (class_ != NULL && strcmp(class_, "oom") == 0)
@@ -126,6 +130,7 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
     json_object_set_new(j, "oom_kills", json_integer(oom_kills));
     json_object_set_new(j, "pending", json_integer(n->pending));
     json_object_set_new(j, "buckets", json_integer(n->buckets));
+    json_object_set_new(j, "lost", json_integer(n->lost));
     for (size_t i = 0; i < t->spec->n_instances; i++)
         json_array_append_new(list, instance_json(t->instances[i], now_ms));
     json_object_set_new(j, "instances", list);
@@ -214,6 +219,7 @@ json_t *campaign_status_json(const struct campaign *c)
     struct tally tally = {.counts = counts, .n = plan->n_targets};
     struct bucket_row *buckets = NULL;
     size_t n_buckets = 0;
+    json_int_t lost = 0;
     json_t *j = json_object(), *list = json_array();
     struct err err = {0};
     int64_t trouble_ms;
@@ -229,6 +235,7 @@ json_t *campaign_status_json(const struct campaign *c)
     for (size_t i = 0; i < plan->n_targets; i++) {
         for (size_t k = 0; k < n_buckets; k++)
             counts[i].buckets += strcmp(buckets[k].target, plan->targets[i].name) == 0;
+        lost += counts[i].lost;
         json_array_append_new(list, target_json(c->targets[i], &counts[i], now_ms));
     }
     bucket_rows_free(buckets, n_buckets);
@@ -248,6 +255,7 @@ json_t *campaign_status_json(const struct campaign *c)
         json_object_set_new(j, "trouble", json_string(trouble));
     if (campaign_unstored(c) != NULL)
         json_object_set_new(j, "unstored", json_string(campaign_unstored(c)));
+    json_object_set_new(j, "lost", json_integer(lost));
     json_object_set_new(j, "targets", list);
     return j;
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "farm/campaign.h"
 
 #define RETRY_MS    2000
@@ -26,6 +27,7 @@
 struct found {
     struct instance *in;
     bool unsaved;
+    int lost; /* empty files */
 };
 
 static void on_artifact(void *ctx, const struct artifact_source *src,
@@ -38,6 +40,15 @@ static void on_artifact(void *ctx, const struct artifact_source *src,
     (void)src;
     if (seen->unsaved) {
         f->unsaved = true;
+        return;
+    }
+    if (seen->lost) {
+        char name[512];
+
+        if (f->lost++ == 0) /* a full disk makes many of them */
+            log_warn("%s: the input of %s %s is lost, its file is empty: %s", f->in->spec->full_id,
+                     seen->kind == ARTIFACT_HANG ? "hang" : "crash",
+                     text_printable(name, sizeof(name), seen->name), ARTIFACT_LOST_WORDS);
         return;
     }
     campaign_count_artifact(c, f->in, seen);
@@ -133,6 +144,8 @@ static int on_turn(sd_event_source *s, void *userdata)
         in->scan_failed = in->walk_unsaved;
         in->scan_failed_ms = 0;
     }
+    if (found.lost > 1)
+        log_warn("%s: and of %d more files", in->spec->full_id, found.lost - 1);
     if (r >= 0 && more)
         put(in);
     else

@@ -217,7 +217,8 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata)
     const struct artifact_source src = {.run = t->plan->run_id,
                                         .target = t->spec->name,
                                         .instance = SEEDS_INSTANCE,
-                                        .out_dir = dir};
+                                        .out_dir = dir,
+                                        .empty_is_input = true};
     struct err err = {0};
     bool more = false;
     int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, &t->seeds.walk, on_artifact, t,

@@ -195,6 +195,12 @@ static void judge_evidence(const struct verdict_target *t, struct sorted *s)
     if (t->unsaved > 0)
         strv_addf(why, "%s: %" PRId64 " crash or hang file%s could not be kept", t->name,
                   t->unsaved, plural(t->unsaved));
+    if (t->lost > 0)
+        strv_addf(why,
+                  "%s: %" PRId64
+                  " crash or hang file%s empty, what was found is lost (a full disk, "
+                  "or afl-fuzz killed as it saved)",
+                  t->name, t->lost, t->lost == 1 ? " is" : "s are");
     if (t->seeds_changed)
         strv_addf(why, "%s: its seeds folder changed during the run", t->name);
     else if (t->seeds_unknown)

@@ -49,6 +49,7 @@ struct verdict_target {
     int64_t corpus_failed; /* inputs of seeds and queues that fail when replayed */
     int64_t pending;       /* not triaged */
     int64_t unsaved;       /* files whose bytes could not be kept */
+    int64_t lost;          /* files of afl-fuzz that stayed empty */
     bool seeds_changed, seeds_unknown;
     bool reach_judged; /* has a required list */
     bool reach_failed; /* it could not be measured */

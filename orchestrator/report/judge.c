@@ -37,8 +37,8 @@ struct bench {
     struct run_row run;
     struct target_row *rows;
     struct result_row *results;
-    struct artifact_row *artifacts;
-    size_t n_rows, n_results, n_artifacts;
+    struct artifact_row *artifacts, *lost;
+    size_t n_rows, n_results, n_artifacts, n_lost;
     struct verdict_target *facts; /* one for each target of the plan */
     json_t **seeds;               /* of each, what the run before fuzzing came to */
     size_t n_facts;
@@ -59,6 +59,7 @@ static void bench_clear(struct bench *b)
     free(b->results);
     free(b->facts);
     artifact_rows_free(b->artifacts, b->n_artifacts);
+    artifact_rows_free(b->lost, b->n_lost);
     run_row_clear(&b->run);
 }
 
@@ -70,7 +71,8 @@ static int bench_load(struct db *db, const struct plan *plan, struct bench *b, s
     if ((r = runs_get(db, plan->campaign, id, &b->run, err)) < 0 ||
         (r = runs_targets(db, id, &b->rows, &b->n_rows, err)) < 0 ||
         (r = results_list(db, id, &b->results, &b->n_results, err)) < 0 ||
-        (r = artifact_list(db, id, &b->artifacts, &b->n_artifacts, err)) < 0)
+        (r = artifact_list(db, id, &b->artifacts, &b->n_artifacts, err)) < 0 ||
+        (r = artifact_lost(db, id, &b->lost, &b->n_lost, err)) < 0)
         return r;
     b->n_facts = plan->n_targets;
     b->facts = xcalloc(b->n_facts > 0 ? b->n_facts : 1, sizeof(*b->facts));
@@ -124,9 +126,15 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
     const struct judge_target *jt = &j->targets[i];
     const struct target_row *row = row_of(b, pt->name);
     struct verdict_target *v = &b->facts[i];
+    const struct target_rows rows = {.results = b->results,
+                                     .artifacts = b->artifacts,
+                                     .lost = b->lost,
+                                     .n_results = b->n_results,
+                                     .n_artifacts = b->n_artifacts,
+                                     .n_lost = b->n_lost};
     struct target_counts c;
 
-    target_count(pt->name, b->results, b->n_results, b->artifacts, b->n_artifacts, &c);
+    target_count(pt->name, &rows, &c);
     *v = (struct verdict_target){
         .name = pt->name,
         .end_reason = row != NULL ? row->end_reason : NULL,
@@ -143,6 +151,7 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
         .corpus_failed = jt->corpus_failed,
         .pending = c.pending,
         .unsaved = c.unsaved,
+        .lost = c.lost,
         .seeds_unknown = jt->seeds_sha256 == NULL || pt->seeds_sha256 == NULL,
         .instances_given_up = jt->instances_given_up,
         .saturated = jt->saturated,

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "report/fields.h"
+#include "store/artifact.h"
 
 /* Text in a paragraph or a table cell. */
 static void put(FILE *out, const char *text)
@@ -131,6 +132,20 @@ static void put_targets(FILE *out, const json_t *targets)
             (void)fprintf(out, "; %lld of %lld seeds failed before fuzzing",
                           (long long)fields_int(json_object_get(t, "seeds"), "failed"),
                           (long long)fields_int(json_object_get(t, "seeds"), "total"));
+        if (fields_int(t, "lost") > 0) {
+            const json_t *one;
+            size_t k;
+
+            (void)fprintf(out, "; lost, as their files are empty: %lld (" ARTIFACT_LOST_WORDS ")",
+                          (long long)fields_int(t, "lost"));
+            json_array_foreach (json_object_get(t, "lost_files"), k, one) {
+                (void)fputs(k == 0 ? ": " : ", ", out);
+                put(out, json_string_value(one) != NULL ? json_string_value(one) : "");
+            }
+            if (fields_int(t, "maybe_cut") > 0)
+                (void)fprintf(out, "; %lld kept inputs may be cut",
+                              (long long)fields_int(t, "maybe_cut"));
+        }
         if (fields_text(t, "skipped")[0] != '\0') {
             (void)fputs("; skipped: ", out);
             put_field(out, t, "skipped");

@@ -32,9 +32,9 @@ struct rows {
     struct run_row run;
     struct target_row *targets;
     struct result_row *results;
-    struct artifact_row *artifacts;
+    struct artifact_row *artifacts, *lost;
     struct bucket_row *buckets;
-    size_t n_targets, n_results, n_artifacts, n_buckets;
+    size_t n_targets, n_results, n_artifacts, n_buckets, n_lost;
 };
 
 static void rows_clear(struct rows *x)
@@ -46,6 +46,7 @@ static void rows_clear(struct rows *x)
     free(x->targets);
     free(x->results);
     artifact_rows_free(x->artifacts, x->n_artifacts);
+    artifact_rows_free(x->lost, x->n_lost);
     bucket_rows_free(x->buckets, x->n_buckets);
     run_row_clear(&x->run);
 }
@@ -59,6 +60,7 @@ static int rows_load(struct db *db, const char *campaign, const char *run, struc
         (r = runs_targets(db, x->run.id, &x->targets, &x->n_targets, err)) < 0 ||
         (r = results_list(db, x->run.id, &x->results, &x->n_results, err)) < 0 ||
         (r = artifact_list(db, x->run.id, &x->artifacts, &x->n_artifacts, err)) < 0 ||
+        (r = artifact_lost(db, x->run.id, &x->lost, &x->n_lost, err)) < 0 ||
         (r = results_buckets(db, x->run.id, &x->buckets, &x->n_buckets, err)) < 0)
         return r;
     return 0;
@@ -273,11 +275,16 @@ int report_model(struct db *db, const char *state_dir, const char *campaign, con
     j = json_object();
     add_run(j, state_dir, &x.run, now_ms);
     for (size_t i = 0; i < x.n_targets; i++) {
+        const struct target_rows rows = {.results = x.results,
+                                         .artifacts = x.artifacts,
+                                         .lost = x.lost,
+                                         .n_results = x.n_results,
+                                         .n_artifacts = x.n_artifacts,
+                                         .n_lost = x.n_lost};
         struct target_counts counts;
 
-        target_count(x.targets[i].name, x.results, x.n_results, x.artifacts, x.n_artifacts,
-                     &counts);
-        (void)json_array_append_new(targets, model_target(&x.targets[i], &counts, now_ms));
+        target_count(x.targets[i].name, &rows, &counts);
+        (void)json_array_append_new(targets, model_target(&x.targets[i], &counts, &rows, now_ms));
     }
     for (size_t i = 0; i < x.n_buckets; i++)
         (void)json_array_append_new(buckets, bucket_json(&x, &x.buckets[i], state_dir));

@@ -7,14 +7,20 @@
 #include "report/model_target.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "report/fields.h"
 
 /* New edges in this last part of its time: it is still finding. */
 #define STILL_FINDING_PART 5
+#define PAGE_BYTES         4096
+#define MAYBE_CUT_MS       60000
+#define LOST_NAMED         1000
 
 const char *target_shown_class(const struct result_row *r, const json_t *detail)
 {
@@ -45,17 +51,30 @@ static void count_result(const struct result_row *r, struct target_counts *c)
     json_decref(detail);
 }
 
-void target_count(const char *target, const struct result_row *results, size_t n_results,
-                  const struct artifact_row *artifacts, size_t n_artifacts,
-                  struct target_counts *ret)
+/* A full disk cuts a file at a page; one that was saved just before or after it filled up may be such a part. */
+static bool maybe_cut(const struct artifact_row *a, const struct target_rows *rows)
+{
+    if (a->size_bytes == 0 || a->size_bytes % PAGE_BYTES != 0)
+        return false;
+    for (size_t i = 0; i < rows->n_lost; i++) {
+        const struct artifact_row *l = &rows->lost[i];
+
+        if (strcmp(l->target, a->target) == 0 &&
+            llabs(l->first_seen_at_ms - a->first_seen_at_ms) <= MAYBE_CUT_MS)
+            return true;
+    }
+    return false;
+}
+
+void target_count(const char *target, const struct target_rows *rows, struct target_counts *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    for (size_t i = 0; i < n_results; i++) {
-        if (strcmp(results[i].target, target) == 0)
-            count_result(&results[i], ret);
+    for (size_t i = 0; i < rows->n_results; i++) {
+        if (strcmp(rows->results[i].target, target) == 0)
+            count_result(&rows->results[i], ret);
     }
-    for (size_t i = 0; i < n_artifacts; i++) {
-        const struct artifact_row *a = &artifacts[i];
+    for (size_t i = 0; i < rows->n_artifacts; i++) {
+        const struct artifact_row *a = &rows->artifacts[i];
 
         if (strcmp(a->target, target) != 0)
             continue;
@@ -64,7 +83,24 @@ void target_count(const char *target, const struct result_row *results, size_t n
             ret->unsaved++;
         else if (a->class_ == NULL)
             ret->pending++;
+        ret->maybe_cut += maybe_cut(a, rows);
     }
+    for (size_t i = 0; i < rows->n_lost; i++)
+        ret->lost += strcmp(rows->lost[i].target, target) == 0;
+}
+
+static json_t *lost_files(const struct target_rows *rows, const char *target)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < rows->n_lost && json_array_size(list) < LOST_NAMED; i++) {
+        const struct artifact_row *l = &rows->lost[i];
+        cleanup_free char *file = xasprintf("%s/%s", l->instance, l->file);
+
+        if (strcmp(l->target, target) == 0)
+            (void)json_array_append_new(list, fields_string(file));
+    }
+    return list;
 }
 
 static void add_finding(json_t *j, const struct target_row *t, int64_t now_ms)
@@ -109,7 +145,8 @@ static void add_extra(json_t *j, const struct target_row *t)
     json_decref(extra);
 }
 
-json_t *model_target(const struct target_row *t, const struct target_counts *c, int64_t now_ms)
+json_t *model_target(const struct target_row *t, const struct target_counts *c,
+                     const struct target_rows *rows, int64_t now_ms)
 {
     json_t *j = json_object();
     const struct {
@@ -131,6 +168,8 @@ json_t *model_target(const struct target_row *t, const struct target_counts *c, 
         {"artifacts", c->artifacts},
         {"pending", c->pending},
         {"unsaved", c->unsaved},
+        {"lost", c->lost},
+        {"maybe_cut", c->maybe_cut},
         {"restarts", t->restarts},
         {"oom_kills", t->oom_kills},
     };
@@ -144,6 +183,7 @@ json_t *model_target(const struct target_row *t, const struct target_counts *c, 
         (void)json_object_set_new(j, numbers[i].key, json_integer(numbers[i].n));
     (void)json_object_set_new(j, "execs_per_sec", json_real(t->execs_per_sec));
     (void)json_object_set_new(j, "stability", json_real(t->stability));
+    (void)json_object_set_new(j, "lost_files", lost_files(rows, t->name));
     add_finding(j, t, now_ms);
     add_extra(j, t);
     return j;

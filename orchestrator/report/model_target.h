@@ -16,15 +16,22 @@ struct target_counts {
     int64_t artifacts; /* distinct contents */
     int64_t pending;   /* of those, without a result */
     int64_t unsaved;   /* files whose bytes could not be kept */
+    int64_t lost;      /* files that stayed empty */
+    int64_t maybe_cut; /* inputs of whole pages that were saved around the time of a lost one */
 };
-void target_count(const char *target, const struct result_row *results, size_t n_results,
-                  const struct artifact_row *artifacts, size_t n_artifacts,
-                  struct target_counts *ret);
+/* All of one run. */
+struct target_rows {
+    const struct result_row *results;
+    const struct artifact_row *artifacts, *lost;
+    size_t n_results, n_artifacts, n_lost;
+};
+void target_count(const char *target, const struct target_rows *rows, struct target_counts *ret);
 
 /* The class an input showed: that of its runs when it is "flaky". Points into detail or the row. */
 const char *target_shown_class(const struct result_row *r, const json_t *detail);
 
 /* One member of "targets". New reference. */
-json_t *model_target(const struct target_row *t, const struct target_counts *c, int64_t now_ms);
+json_t *model_target(const struct target_row *t, const struct target_counts *c,
+                     const struct target_rows *rows, int64_t now_ms);
 
 #endif

@@ -14,10 +14,12 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "report/fields.h"
+#include "store/artifact.h"
 
 #define WIDTH       80
 #define LABEL_WIDTH 13
 #define SEEDS_NAMED 10 /* seeds that failed */
+#define LOST_NAMED  10
 
 struct page {
     FILE *out;
@@ -183,6 +185,29 @@ static void print_seeds(const struct page *p, const json_t *t)
         print_item(p, failed > 0 ? "" : "seeds", "%s", fields_text(seeds, "why"));
 }
 
+/* Files of afl-fuzz that a full disk left empty, and those that it may have cut. */
+static void print_lost(const struct page *p, const json_t *t)
+{
+    json_int_t lost = fields_int(t, "lost"), cut = fields_int(t, "maybe_cut");
+    const json_t *one;
+    size_t i;
+
+    if (lost == 0)
+        return;
+    print_item(p, "lost", "%lld crash or hang file%s empty: %s", (long long)lost,
+               lost == 1 ? " is" : "s are", ARTIFACT_LOST_WORDS);
+    json_array_foreach (json_object_get(t, "lost_files"), i, one) {
+        if (i == LOST_NAMED)
+            break;
+        print_item(p, "", "%s", json_string_value(one) != NULL ? json_string_value(one) : "");
+    }
+    if (lost > LOST_NAMED)
+        print_item(p, "", "and %lld more", (long long)lost - LOST_NAMED);
+    if (cut > 0)
+        print_item(p, "", "%lld kept input%s may be cut: saved in the same minute, in whole pages",
+                   (long long)cut, plural(cut));
+}
+
 static void print_target(const struct page *p, const json_t *t)
 {
     const char *verdict = fields_text(t, "verdict"), *end = fields_text(t, "end_reason");
@@ -225,6 +250,7 @@ static void print_target(const struct page *p, const json_t *t)
     if (fields_int(t, "pending") > 0 || fields_int(t, "unsaved") > 0)
         print_item(p, "", "not triaged %lld, not kept %lld", (long long)fields_int(t, "pending"),
                    (long long)fields_int(t, "unsaved"));
+    print_lost(p, t);
     print_seeds(p, t);
     if (fields_int(t, "corpus_failed") > fields_int(json_object_get(t, "seeds"), "failed"))
         print_item(p, "", "%lld of its seeds or queues fail when replayed",

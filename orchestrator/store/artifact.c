@@ -11,6 +11,7 @@
 #include <bsd/string.h>
 
 #include "base/cleanup.h"
+#include "store/folder.h"
 #include "store/stmt.h"
 
 const char *artifact_kind_name(enum artifact_kind kind)
@@ -58,7 +59,7 @@ static void read_row(sqlite3_stmt *st, struct artifact_row *r)
     " FROM (SELECT *, min(kind) OVER same AS any_kind, count(*) OVER same AS n,"                   \
     "       row_number() OVER (same ORDER BY seen_at_ms, id) AS nth"                               \
     "       FROM (SELECT *, ifnull(sha256, 'unsaved ' || id) AS content FROM occurrences"          \
-    "             WHERE ?1 IS NULL OR run = ?1)"                                                   \
+    "             WHERE (?1 IS NULL OR run = ?1) AND code <> ?2)"                                  \
     "       WINDOW same AS (PARTITION BY run, target, content)) AS o"                              \
     " LEFT JOIN results AS r ON r.run = o.run AND r.target = o.target AND r.sha256 = o.sha256"     \
     " WHERE o.nth = 1"
@@ -74,6 +75,7 @@ static int list(struct db *db, const char *sql, const char *run, struct artifact
     if (r < 0)
         return r;
     stmt_text(st, 1, run);
+    stmt_int(st, 2, FOLDER_CODE_LOST);
     while ((r = stmt_step(db, st, err)) == 1) {
         rows = stmt_grow(rows, n, sizeof(*rows));
         read_row(st, &rows[n++]);
@@ -106,20 +108,21 @@ int artifact_counts(struct db *db, const char *run, artifact_count_fn *fn, void 
                     struct err *err)
 {
     cleanup_stmt sqlite3_stmt *st = NULL;
-    int r = stmt_open(
-        db,
-        "SELECT o.target, o.kind, r.class, count(*) FROM"
-        " (SELECT target, sha256, min(kind) AS kind FROM occurrences"
-        "  WHERE run = ?1 AND sha256 IS NOT NULL GROUP BY target, sha256"
-        "  UNION ALL SELECT target, NULL, kind FROM occurrences WHERE run = ?1 AND sha256 IS NULL)"
-        " AS o LEFT JOIN results AS r"
-        " ON r.run = ?1 AND r.target = o.target AND r.sha256 = o.sha256"
-        " GROUP BY o.target, o.kind, r.class",
-        &st, err);
+    int r = stmt_open(db,
+                      "SELECT o.target, o.kind, r.class, count(*) FROM"
+                      " (SELECT target, sha256, min(kind) AS kind FROM occurrences"
+                      "  WHERE run = ?1 AND sha256 IS NOT NULL GROUP BY target, sha256"
+                      "  UNION ALL SELECT target, NULL, CASE code WHEN ?2 THEN 'lost' ELSE kind END"
+                      "  FROM occurrences WHERE run = ?1 AND sha256 IS NULL)"
+                      " AS o LEFT JOIN results AS r"
+                      " ON r.run = ?1 AND r.target = o.target AND r.sha256 = o.sha256"
+                      " GROUP BY o.target, o.kind, r.class",
+                      &st, err);
 
     if (r < 0)
         return r;
     stmt_text(st, 1, run);
+    stmt_int(st, 2, FOLDER_CODE_LOST);
     while ((r = stmt_step(db, st, err)) == 1) {
         cleanup_free char *target = stmt_dup(st, 0);
         cleanup_free char *kind = stmt_dup(st, 1);
@@ -130,18 +133,30 @@ int artifact_counts(struct db *db, const char *run, artifact_count_fn *fn, void 
     return r;
 }
 
+int artifact_lost(struct db *db, const char *run, struct artifact_row **ret, size_t *ret_n,
+                  struct err *err)
+{
+    return list(db,
+                "SELECT NULL, run, target, kind, NULL, NULL, instance,"
+                " CAST(folder || '/' || name AS BLOB), size_bytes, seen_at_ms, 1"
+                " FROM occurrences WHERE run = ?1 AND code = ?2"
+                " ORDER BY target, seen_at_ms, id",
+                run, ret, ret_n, err);
+}
+
 int64_t artifact_unsaved(struct db *db, const char *run, const char *target, struct err *err)
 {
     cleanup_stmt sqlite3_stmt *st = NULL;
     int r = stmt_open(db,
                       "SELECT count(*) FROM occurrences WHERE run = ?1"
-                      " AND (?2 IS NULL OR target = ?2) AND sha256 IS NULL",
+                      " AND (?2 IS NULL OR target = ?2) AND sha256 IS NULL AND code <> ?3",
                       &st, err);
 
     if (r < 0)
         return r;
     stmt_text(st, 1, run);
     stmt_text(st, 2, target);
+    stmt_int(st, 3, FOLDER_CODE_LOST);
     if ((r = stmt_step(db, st, err)) < 0)
         return r;
     return stmt_col(st, 0);

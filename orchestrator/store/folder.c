@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/path.h"
 
 #define FOLDER_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -289,4 +290,24 @@ int folder_read(const struct folder_file *file, int64_t max_bytes, char **ret_da
     *ret_data = steal_ptr(&data);
     *ret_sb = after;
     return 0;
+}
+
+bool folder_has_twin(const struct folder_file *file, const char *folder, const char *sha256)
+{
+    cleanup_close int out = openat(file->folder_fd, "..", FOLDER_DIR_FLAGS);
+    cleanup_close int fd =
+        out >= 0 && path_component_ok(folder) ? openat(out, folder, FOLDER_DIR_FLAGS) : -1;
+    const struct folder_file twin = {.folder_fd = fd, .folder = folder, .name = file->name};
+    cleanup_free char *data = NULL;
+    struct stat sb;
+    char hex[65];
+
+    if (fd < 0 || fstatat(fd, file->name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
+        return false;
+    if (sha256 == NULL || sha256[0] == '\0')
+        return true;
+    if (folder_read(&twin, ARTIFACT_MAX_BYTES, &data, &sb) < 0)
+        return false;
+    hash_sha256_hex(data, (size_t)sb.st_size, hex);
+    return strcmp(hex, sha256) == 0;
 }

@@ -2,6 +2,7 @@
 #ifndef STORE_FOLDER_H
 #define STORE_FOLDER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -9,6 +10,9 @@
 #include "store/artifact.h"
 
 /* Walking the crashes* and hangs* folders of an instance without trusting what lies there. */
+
+/* In the code column of an occurrence: the file is lost, empty without being an input. */
+#define FOLDER_CODE_LOST (-ENOSPC)
 
 /* One regular file; folder_fd and the strings are borrowed for the call. */
 struct folder_file {
@@ -46,6 +50,12 @@ int folder_each(const char *state_dir, const char *out_dir, folder_fn *fn, void 
  */
 int folder_read(const struct folder_file *file, int64_t max_bytes, char **ret_data,
                 struct stat *ret_sb);
+
+/*
+ * Whether a folder beside that of file, of the same instance, also holds a regular file of that name, with that
+ * content unless sha256 is NULL or "".
+ */
+bool folder_has_twin(const struct folder_file *file, const char *folder, const char *sha256);
 
 static inline int64_t folder_mtime_ns(const struct stat *sb)
 {

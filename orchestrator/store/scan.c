@@ -2,7 +2,8 @@
 /*
  * Taking in what an instance has found. The order is the invariant: bytes to
  * store/, fsync of files and folders, then the rows in one transaction, then the
- * caller is told. A file already known by name, size, mtime and inode is not read.
+ * caller is told. A file already known by name, size, mtime and inode is not read;
+ * these are a hint and no part of what it is known by.
  */
 #include "store/artifact.h"
 
@@ -28,7 +29,7 @@ struct scan {
     int n_read; /* bounds a call also when what was read is known already */
     size_t n_seen;
     struct artifact_seen seen[ARTIFACT_BATCH];
-    sqlite3_stmt *known, *same, *moved, *content, *blob, *insert, *fill;
+    sqlite3_stmt *known, *same, *moved, *content, *blob, *insert, *fill, *drop;
 };
 
 /* What the index has of a file. */
@@ -36,8 +37,14 @@ struct known {
     int64_t id;
     bool saved;
     int code;
-    bool here; /* its folder and inode are still those of the row */
+    bool here; /* its folder is still that of the row */
 };
+
+/* The file may also lie in another folder by now; the row of its own folder comes first. */
+#define KNOWN_COLUMNS                                                                              \
+    "SELECT id, sha256, code, folder FROM occurrences"                                             \
+    " WHERE run = ?1 AND target = ?2 AND instance = ?3 AND kind = ?4 AND name = ?5"
+#define HERE_FIRST " ORDER BY folder = ?6 DESC, sha256 IS NULL, id"
 
 static int scan_prepare(struct scan *s, struct err *err)
 {
@@ -46,15 +53,13 @@ static int scan_prepare(struct scan *s, struct err *err)
         const char *sql;
     } all[] = {
         /* By what a scan sees without reading. */
-        {&s->known, "SELECT id, sha256 IS NOT NULL, code, folder FROM occurrences"
-                    " WHERE run = ?1 AND target = ?2 AND instance = ?3 AND kind = ?4 AND name = ?5"
-                    " AND mtime_ns = ?6 AND size_bytes = ?7 AND ino = ?8"
-                    " ORDER BY sha256 IS NULL LIMIT 1"},
+        {&s->known, KNOWN_COLUMNS " AND mtime_ns = ?7 AND size_bytes = ?8 AND ino = ?9" HERE_FIRST},
         /* By identity. */
-        {&s->same, "SELECT id FROM occurrences"
-                   " WHERE run = ?1 AND target = ?2 AND instance = ?3 AND kind = ?4 AND name = ?5"
-                   " AND mtime_ns = ?6 AND ifnull(sha256, '') = ifnull(?7, '')"},
-        {&s->moved, "UPDATE occurrences SET folder = ?2, ino = ?3 WHERE id = ?1"},
+        {&s->same, KNOWN_COLUMNS " AND ifnull(sha256, '') = ifnull(?7, '')" HERE_FIRST},
+        /* One that lies there already stays that one. */
+        {&s->moved, "UPDATE OR IGNORE occurrences SET folder = ?2, ino = ?3, mtime_ns = ?4,"
+                    " size_bytes = ?5 WHERE id = ?1"},
+        {&s->drop, "DELETE FROM occurrences WHERE id = ?1"},
         {&s->content, "SELECT 1 FROM occurrences WHERE run = ?1 AND target = ?2 AND sha256 = ?3"
                       " LIMIT 1"},
         {&s->blob, "INSERT INTO blobs (sha256, size_bytes, saved_at_ms) VALUES (?1, ?2, ?3)"
@@ -62,7 +67,8 @@ static int scan_prepare(struct scan *s, struct err *err)
         {&s->insert, "INSERT INTO occurrences (run, target, instance, kind, name, mtime_ns,"
                      " size_bytes, ino, folder, sha256, code, seen_at_ms)"
                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
-        {&s->fill, "UPDATE occurrences SET sha256 = ?2, code = 0, size_bytes = ?3 WHERE id = ?1"},
+        {&s->fill, "UPDATE occurrences SET sha256 = ?2, code = 0, size_bytes = ?3, folder = ?4,"
+                   " ino = ?5, mtime_ns = ?6 WHERE id = ?1"},
     };
     int r = 0;
 
@@ -73,7 +79,8 @@ static int scan_prepare(struct scan *s, struct err *err)
 
 static void scan_release(struct scan *s)
 {
-    sqlite3_stmt *all[] = {s->known, s->same, s->moved, s->content, s->blob, s->insert, s->fill};
+    sqlite3_stmt *all[] = {s->known, s->same,   s->moved, s->content,
+                           s->blob,  s->insert, s->fill,  s->drop};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         (void)sqlite3_finalize(all[i]);
@@ -92,39 +99,60 @@ static int scan_begin(struct scan *s, struct err *err)
     return 0;
 }
 
-static void bind_identity(const struct scan *s, sqlite3_stmt *st, const struct folder_file *f,
-                          const struct stat *sb)
+static void bind_name(const struct scan *s, sqlite3_stmt *st, const struct folder_file *f)
 {
     stmt_text(st, 1, s->src->run);
     stmt_text(st, 2, s->src->target);
     stmt_text(st, 3, s->src->instance);
     stmt_text(st, 4, artifact_kind_name(f->kind));
     stmt_name(st, 5, f->name);
-    stmt_int(st, 6, folder_mtime_ns(sb));
 }
 
-static int find_known(struct scan *s, const struct folder_file *f, struct known *ret,
-                      struct err *err)
+/* The row that is the file's: of its folder, or of one that AFL++ has renamed since. 1, 0 none, or -errno. */
+static int first_of(struct scan *s, sqlite3_stmt *st, const struct folder_file *f,
+                    struct known *ret, struct err *err)
 {
-    sqlite3_stmt *st = s->known;
     int r;
 
-    bind_identity(s, st, f, &f->sb);
-    stmt_int(st, 7, f->sb.st_size);
-    stmt_int(st, 8, (int64_t)f->sb.st_ino);
-    if ((r = stmt_step(s->db, st, err)) == 1) {
+    while ((r = stmt_step(s->db, st, err)) == 1) {
         cleanup_free char *folder = stmt_dup(st, 3);
+        cleanup_free char *sha256 = stmt_dup(st, 1);
+        bool here = folder != NULL && strcmp(folder, f->folder) == 0;
 
+        if (!here && folder != NULL && folder_has_twin(f, folder, sha256))
+            continue; /* that row has a file of its own */
         *ret = (struct known){.id = stmt_col(st, 0),
-                              .saved = stmt_col(st, 1) != 0,
+                              .saved = sha256 != NULL,
                               .code = (int)stmt_col(st, 2),
-                              .here = folder != NULL && strcmp(folder, f->folder) == 0};
+                              .here = here};
+        break;
     }
     (void)sqlite3_reset(st);
     return r;
 }
 
-/* The row is right but for where the file lies: AFL++ has renamed the folder. */
+static int find_known(struct scan *s, const struct folder_file *f, struct known *ret,
+                      struct err *err)
+{
+    bind_name(s, s->known, f);
+    stmt_name(s->known, 6, f->folder);
+    stmt_int(s->known, 7, folder_mtime_ns(&f->sb));
+    stmt_int(s->known, 8, f->sb.st_size);
+    stmt_int(s->known, 9, (int64_t)f->sb.st_ino);
+    return first_of(s, s->known, f, ret, err);
+}
+
+/* The occurrence of that identity; sha256 NULL for one without bytes. */
+static int find_same(struct scan *s, const struct folder_file *f, const char *sha256,
+                     struct known *ret, struct err *err)
+{
+    bind_name(s, s->same, f);
+    stmt_name(s->same, 6, f->folder);
+    stmt_text(s->same, 7, sha256);
+    return first_of(s, s->same, f, ret, err);
+}
+
+/* The row is right but for where the file lies and what stat says: a renamed folder, or a copy of it. */
 static int put_moved(struct scan *s, const struct folder_file *f, int64_t id, const struct stat *sb,
                      struct err *err)
 {
@@ -135,22 +163,20 @@ static int put_moved(struct scan *s, const struct folder_file *f, int64_t id, co
     stmt_int(s->moved, 1, id);
     stmt_name(s->moved, 2, f->folder);
     stmt_int(s->moved, 3, (int64_t)sb->st_ino);
+    stmt_int(s->moved, 4, folder_mtime_ns(sb));
+    stmt_int(s->moved, 5, sb->st_size);
     return stmt_run(s->db, s->moved, err);
 }
 
-/* The occurrence of that identity, 0 none; sha256 NULL for unsaved. */
-static int find_same(struct scan *s, const struct folder_file *f, const struct stat *sb,
-                     const char *sha256, int64_t *ret_id, struct err *err)
+/* A row without bytes that the file had before it had these. */
+static int drop_bare(struct scan *s, int64_t id, struct err *err)
 {
-    int r;
+    int r = scan_begin(s, err);
 
-    bind_identity(s, s->same, f, sb);
-    stmt_text(s->same, 7, sha256);
-    r = stmt_step(s->db, s->same, err);
-    if (r == 1)
-        *ret_id = stmt_col(s->same, 0);
-    (void)sqlite3_reset(s->same);
-    return r;
+    if (r < 0)
+        return r;
+    stmt_int(s->drop, 1, id);
+    return stmt_run(s->db, s->drop, err);
 }
 
 static int is_new_content(struct scan *s, const char *sha256, bool *ret, struct err *err)
@@ -183,9 +209,13 @@ static int put_row(struct scan *s, const struct folder_file *f, const struct sta
         stmt_int(s->fill, 1, fill_id);
         stmt_text(s->fill, 2, sha256);
         stmt_int(s->fill, 3, sb->st_size);
+        stmt_name(s->fill, 4, f->folder);
+        stmt_int(s->fill, 5, (int64_t)sb->st_ino);
+        stmt_int(s->fill, 6, folder_mtime_ns(sb));
         return stmt_run(s->db, s->fill, err);
     }
-    bind_identity(s, s->insert, f, sb);
+    bind_name(s, s->insert, f);
+    stmt_int(s->insert, 6, folder_mtime_ns(sb));
     stmt_int(s->insert, 7, sb->st_size);
     stmt_int(s->insert, 8, (int64_t)sb->st_ino);
     stmt_name(s->insert, 9, f->folder);
@@ -197,42 +227,50 @@ static int put_row(struct scan *s, const struct folder_file *f, const struct sta
 }
 
 /* A file whose bytes cannot be had: known once, not told again. */
-static int take_unsaved(struct scan *s, const struct folder_file *f, int code,
-                        const struct known *known, struct err *err)
+static int take_bare(struct scan *s, const struct folder_file *f, const struct stat *sb, int code,
+                     struct err *err)
 {
     struct artifact_seen *seen = &s->seen[s->n_seen];
-    int64_t id = 0;
-    int r;
+    struct known bare = {0};
+    int r = find_same(s, f, NULL, &bare, err);
 
-    if (known != NULL)
-        return 0;
-    if ((r = find_same(s, f, &f->sb, NULL, &id, err)) != 0)
-        return r < 0 ? r : put_moved(s, f, id, &f->sb, err);
-    if ((r = scan_begin(s, err)) < 0 || (r = put_row(s, f, &f->sb, NULL, code, 0, err)) < 0)
+    if (r < 0)
         return r;
-    *seen = (struct artifact_seen){
-        .kind = f->kind, .size_bytes = f->sb.st_size, .unsaved = true, .code = code};
+    if (r == 1 && bare.code == code)
+        return put_moved(s, f, bare.id, sb, err);
+    if ((r == 1 && (r = drop_bare(s, bare.id, err)) < 0) || (r = scan_begin(s, err)) < 0 ||
+        (r = put_row(s, f, sb, NULL, code, 0, err)) < 0)
+        return r;
+    *seen = (struct artifact_seen){.kind = f->kind,
+                                   .size_bytes = sb->st_size,
+                                   .unsaved = code != FOLDER_CODE_LOST,
+                                   .lost = code == FOLDER_CODE_LOST,
+                                   .code = code};
     (void)strlcpy(seen->name, f->name, sizeof(seen->name));
     s->n_seen++;
     return 0;
 }
 
 static int take_content(struct scan *s, const struct folder_file *f, const char *data,
-                        const struct stat *sb, const struct known *known, struct err *err)
+                        const struct stat *sb, struct err *err)
 {
     struct artifact_seen *seen = &s->seen[s->n_seen];
-    int64_t id = 0;
+    struct known same = {0}, bare = {0};
     char sha256[65];
     bool new_content = false;
     int r;
 
     hash_sha256_hex(data, (size_t)sb->st_size, sha256);
-    if ((r = find_same(s, f, sb, sha256, &id, err)) != 0)
-        return r < 0 ? r : put_moved(s, f, id, sb, err);
+    if ((r = find_same(s, f, NULL, &bare, err)) < 0 ||
+        (r = find_same(s, f, sha256, &same, err)) < 0)
+        return r;
+    if (same.id > 0) {
+        r = bare.id > 0 ? drop_bare(s, bare.id, err) : 0;
+        return r < 0 ? r : put_moved(s, f, same.id, sb, err);
+    }
     if ((r = is_new_content(s, sha256, &new_content, err)) < 0 ||
         (r = blob_batch_put(&s->blobs, sha256, data, (size_t)sb->st_size, err)) < 0 ||
-        (r = scan_begin(s, err)) < 0 ||
-        (r = put_row(s, f, sb, sha256, 0, known != NULL ? known->id : 0, err)) < 0)
+        (r = scan_begin(s, err)) < 0 || (r = put_row(s, f, sb, sha256, 0, bare.id, err)) < 0)
         return r;
     *seen = (struct artifact_seen){
         .kind = f->kind, .size_bytes = sb->st_size, .new_content = new_content};
@@ -253,13 +291,15 @@ static int scan_file(struct scan *s, const struct folder_file *f, struct err *er
         return r;
     if (r == 1 && !known.here && (r = put_moved(s, f, known.id, &f->sb, err)) < 0)
         return r;
-    if (known.id > 0 && (known.saved || known.code == -EFBIG))
+    if (known.id > 0 && (known.saved || known.code == -EFBIG || known.code == FOLDER_CODE_LOST))
         return 0;
     r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
     switch (r) {
     case 0:
         s->n_read++;
-        return take_content(s, f, data, &sb, known.id > 0 ? &known : NULL, err);
+        if (sb.st_size == 0 && !s->src->empty_is_input)
+            return take_bare(s, f, &sb, FOLDER_CODE_LOST, err);
+        return take_content(s, f, data, &sb, err);
     case -EBUSY:
     case -ENOENT:
     case -ELOOP:
@@ -268,7 +308,7 @@ static int scan_file(struct scan *s, const struct folder_file *f, struct err *er
     case -ENOMEM:
         return err_sys(err, r, "cannot read %s/%s", f->folder, f->name);
     default:
-        return take_unsaved(s, f, r, known.id > 0 ? &known : NULL, err);
+        return known.id > 0 ? 0 : take_bare(s, f, &f->sb, r, err);
     }
 }
 

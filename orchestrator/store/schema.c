@@ -68,8 +68,19 @@ static const char *const version_1 =
     " PRIMARY KEY (run, target, sha256)) WITHOUT ROWID;"
     "CREATE INDEX results_bucket ON results (bucket);";
 
+/*
+ * A file is known by its folder, name and content; its mtime only spares a scan the hashing, as a copy of a state
+ * directory need not keep it. Rows that such a copy has doubled are one again.
+ */
+static const char *const version_2 =
+    "DELETE FROM occurrences WHERE id NOT IN (SELECT min(id) FROM occurrences GROUP BY"
+    " run, target, instance, kind, folder, name, ifnull(sha256, ''));"
+    "DROP INDEX occurrences_identity;"
+    "CREATE UNIQUE INDEX occurrences_identity ON occurrences"
+    " (run, target, instance, kind, name, ifnull(sha256, ''), folder);";
+
 /* steps[n] leads from version n to n + 1. */
-static const char *const steps[] = {version_1};
+static const char *const steps[] = {version_1, version_2};
 _Static_assert(sizeof(steps) / sizeof(steps[0]) == DB_SCHEMA_VERSION, "a step for each version");
 
 static int exec(sqlite3 *sq, const char *sql, const char *what, struct err *err)

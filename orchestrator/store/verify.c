@@ -29,7 +29,7 @@ struct occurrence {
     char *name, *folder;
     char sha256[65];
     char kind[8];
-    int64_t mtime_ns, size_bytes;
+    int64_t size_bytes;
     int code;
     bool found;
 };
@@ -47,9 +47,9 @@ struct verify {
     size_t n_seen;
 };
 
-static void tell(struct verify *v, bool harmless, const char *fmt, ...)
+static void tell(struct verify *v, enum artifact_word word, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void tell(struct verify *v, bool harmless, const char *fmt, ...)
+static void tell(struct verify *v, enum artifact_word word, const char *fmt, ...)
 {
     char line[2048], shown[4096];
     va_list ap;
@@ -57,50 +57,95 @@ static void tell(struct verify *v, bool harmless, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(line, sizeof(line), fmt, ap);
     va_end(ap);
-    if (!harmless)
+    if (word == ARTIFACT_DIFFERS)
         v->n_diffs++;
     if (v->fn != NULL)
-        v->fn(v->ctx, harmless, text_printable(shown, sizeof(shown), line));
+        v->fn(v->ctx, word, text_printable(shown, sizeof(shown), line));
+}
+
+/* The occurrence that a file stands for: of its name, and of its content unless sha256 is NULL (not to be had). */
+static struct occurrence *occurrence_of(struct verify *v, const struct folder_file *f,
+                                        const char *sha256)
+{
+    struct occurrence *moved = NULL;
+
+    for (size_t i = 0; i < v->n_seen; i++) {
+        struct occurrence *o = &v->seen[i];
+
+        if (o->found || strcmp(o->name, f->name) != 0 ||
+            strcmp(o->kind, artifact_kind_name(f->kind)) != 0 ||
+            (sha256 != NULL && strcmp(o->sha256, sha256) != 0))
+            continue;
+        if (strcmp(o->folder, f->folder) == 0)
+            return o;
+        if (moved == NULL && !folder_has_twin(f, o->folder, o->sha256))
+            moved = o;
+    }
+    return moved;
+}
+
+/* Empty, and no occurrence says that this is an input. */
+static void check_lost(struct verify *v, const struct folder_file *f)
+{
+    struct occurrence *o = occurrence_of(v, f, "");
+
+    v->totals.lost++;
+    if (o != NULL && o->code == FOLDER_CODE_LOST) {
+        o->found = true;
+        tell(v, ARTIFACT_GONE, "%s: %s/%s is empty, its input is lost: %s", v->label, f->folder,
+             f->name, ARTIFACT_LOST_WORDS);
+    } else {
+        tell(v, ARTIFACT_DIFFERS, "%s: %s/%s is empty and not recorded as lost", v->label,
+             f->folder, f->name);
+    }
 }
 
 static int check_file(void *ctx, const struct folder_file *f, struct err *err)
 {
     struct verify *v = ctx;
     cleanup_free char *data = NULL;
+    struct occurrence *o = NULL;
     struct stat sb = f->sb;
     char sha256[65] = "";
     int r;
 
     (void)err;
     if (f->skipped && f->name[0] == '\0') {
-        tell(v, false, "%s: %s is not a folder, not looked into", v->label, f->folder);
+        tell(v, ARTIFACT_DIFFERS, "%s: %s is not a folder, not looked into", v->label, f->folder);
         return 0;
     }
     if (f->skipped) {
-        tell(v, true, "%s: %s/%s is not a regular file, passed over", v->label, f->folder, f->name);
+        tell(v, ARTIFACT_HARMLESS, "%s: %s/%s is not a regular file, passed over", v->label,
+             f->folder, f->name);
         return 0;
     }
     r = folder_read(f, ARTIFACT_MAX_BYTES, &data, &sb);
-    if (r == -EBUSY || r == -ENOENT)
-        return 0; /* still being written, or gone since */
+    if (r == -ENOENT)
+        return 0; /* gone since */
     v->totals.files++;
+    if (r == -EBUSY) { /* whatever it holds now says nothing */
+        v->totals.open++;
+        tell(v, ARTIFACT_OPEN, "%s: %s/%s is still open for writing, its bytes are not judged",
+             v->label, f->folder, f->name);
+        o = occurrence_of(v, f, NULL);
+        if (o != NULL)
+            o->found = true;
+        return 0;
+    }
     if (r == 0)
         hash_sha256_hex(data, (size_t)sb.st_size, sha256);
-    for (size_t i = 0; i < v->n_seen; i++) {
-        struct occurrence *o = &v->seen[i];
-
-        if (strcmp(o->name, f->name) != 0 || strcmp(o->kind, artifact_kind_name(f->kind)) != 0 ||
-            o->mtime_ns != folder_mtime_ns(&sb))
-            continue;
-        if (o->sha256[0] == '\0' ? o->size_bytes == sb.st_size : strcmp(o->sha256, sha256) == 0) {
-            o->found = true;
-            return 0;
-        }
+    o = occurrence_of(v, f, sha256);
+    if (o == NULL && r == 0 && sb.st_size == 0) {
+        check_lost(v, f);
+    } else if (o != NULL) {
+        o->found = true;
+    } else if (r < 0) {
+        tell(v, ARTIFACT_DIFFERS, "%s: %s/%s cannot be read: %s", v->label, f->folder, f->name,
+             strerror(-r));
+    } else {
+        tell(v, ARTIFACT_DIFFERS, "%s: %s/%s is on disk and not recorded", v->label, f->folder,
+             f->name);
     }
-    if (r < 0)
-        tell(v, false, "%s: %s/%s cannot be read: %s", v->label, f->folder, f->name, strerror(-r));
-    else
-        tell(v, false, "%s: %s/%s is on disk and not recorded", v->label, f->folder, f->name);
     return 0;
 }
 
@@ -109,7 +154,7 @@ static int load_seen(struct verify *v, const char *run, const char *target, cons
 {
     cleanup_stmt sqlite3_stmt *st = NULL;
     int r = stmt_open(v->db,
-                      "SELECT name, folder, sha256, kind, mtime_ns, size_bytes, code"
+                      "SELECT name, folder, sha256, kind, size_bytes, code"
                       " FROM occurrences WHERE run = ?1 AND target = ?2 AND instance = ?3"
                       " ORDER BY kind, name, id",
                       &st, err);
@@ -128,9 +173,8 @@ static int load_seen(struct verify *v, const char *run, const char *target, cons
         o = &v->seen[v->n_seen++];
         *o = (struct occurrence){.name = stmt_dup(st, 0),
                                  .folder = stmt_dup(st, 1),
-                                 .mtime_ns = stmt_col(st, 4),
-                                 .size_bytes = stmt_col(st, 5),
-                                 .code = (int)stmt_col(st, 6)};
+                                 .size_bytes = stmt_col(st, 4),
+                                 .code = (int)stmt_col(st, 5)};
         (void)strlcpy(o->sha256, sha256 != NULL ? sha256 : "", sizeof(o->sha256));
         (void)strlcpy(o->kind, kind != NULL ? kind : "", sizeof(o->kind));
     }
@@ -148,6 +192,25 @@ static void clear_seen(struct verify *v)
     v->n_seen = 0;
 }
 
+/* After the walk: what of the record has no file. */
+static void check_occurrence(struct verify *v, const struct occurrence *o)
+{
+    if (o->code == FOLDER_CODE_LOST && o->sha256[0] == '\0') {
+        if (!o->found)
+            tell(v, ARTIFACT_GONE, "%s: %s/%s was empty, its input is lost: %s; it is not on disk",
+                 v->label, o->folder, o->name, ARTIFACT_LOST_WORDS);
+        return;
+    }
+    v->totals.occurrences++;
+    if (o->sha256[0] == '\0')
+        tell(v, ARTIFACT_DIFFERS, "%s: %s/%s was seen, but its %lld bytes could not be kept: %s",
+             v->label, o->folder, o->name, (long long)o->size_bytes, strerror(-o->code));
+    else if (!o->found)
+        tell(v, ARTIFACT_DIFFERS,
+             "%s: %s/%s is recorded and not on disk (its bytes are store/%.2s/%s)", v->label,
+             o->folder, o->name, o->sha256, o->sha256);
+}
+
 static int check_instance(struct verify *v, const struct run_row *run, const char *target,
                           const char *instance, struct err *err)
 {
@@ -161,13 +224,7 @@ static int check_instance(struct verify *v, const struct run_row *run, const cha
     for (size_t i = 0; r == 0 && i < v->n_seen; i++) {
         const struct occurrence *o = &v->seen[i];
 
-        v->totals.occurrences++;
-        if (o->sha256[0] == '\0')
-            tell(v, false, "%s: %s/%s was seen, but its %lld bytes could not be kept: %s", label,
-                 o->folder, o->name, (long long)o->size_bytes, strerror(-o->code));
-        else if (!o->found)
-            tell(v, false, "%s: %s/%s is recorded and not on disk (its bytes are store/%.2s/%s)",
-                 label, o->folder, o->name, o->sha256, o->sha256);
+        check_occurrence(v, o);
     }
     clear_seen(v);
     return r;
@@ -195,7 +252,7 @@ static void each_folder(struct verify *v, const char *path, void (*fn)(void *ctx
     struct stat sb;
 
     if (fd == -ELOOP)
-        tell(v, false, "%s: there is a symbolic link in it, not looked into", path);
+        tell(v, ARTIFACT_DIFFERS, "%s: there is a symbolic link in it, not looked into", path);
     if (dir == NULL) {
         if (fd >= 0)
             (void)close(fd);
@@ -207,7 +264,8 @@ static void each_folder(struct verify *v, const char *path, void (*fn)(void *ctx
         if (S_ISDIR(sb.st_mode))
             fn(ctx, de->d_name);
         else if (S_ISLNK(sb.st_mode))
-            tell(v, false, "%s/%s is a symbolic link, not looked into", path, de->d_name);
+            tell(v, ARTIFACT_DIFFERS, "%s/%s is a symbolic link, not looked into", path,
+                 de->d_name);
     }
 }
 
@@ -294,10 +352,11 @@ static int check_blobs(struct verify *v, const char *run, struct err *err)
 
         v->totals.blobs++;
         if (e < 0)
-            tell(v, false, "store/%.2s/%s cannot be read: %s", sha256, sha256, strerror(-e));
+            tell(v, ARTIFACT_DIFFERS, "store/%.2s/%s cannot be read: %s", sha256, sha256,
+                 strerror(-e));
         else if (strcmp(hex, sha256) != 0)
-            tell(v, false, "store/%.2s/%s holds other bytes: their SHA-256 is %s", sha256, sha256,
-                 hex);
+            tell(v, ARTIFACT_DIFFERS, "store/%.2s/%s holds other bytes: their SHA-256 is %s",
+                 sha256, sha256, hex);
     }
     return r;
 }
@@ -336,14 +395,17 @@ static void on_prefix(void *ctx, const char *prefix)
         }
         (void)sqlite3_reset(s->known);
         if (dot != NULL && dot - de->d_name == 64 && strcmp(dot, ".tmp") == 0)
-            tell(s->v, true, "store/%s/%s is left of an interrupted copy", prefix, de->d_name);
+            tell(s->v, ARTIFACT_HARMLESS, "store/%s/%s is left of an interrupted copy", prefix,
+                 de->d_name);
         else if (!named)
-            tell(s->v, false, "store/%s/%s does not belong there", prefix, de->d_name);
+            tell(s->v, ARTIFACT_DIFFERS, "store/%s/%s does not belong there", prefix, de->d_name);
         else if (file_sha256(fd, de->d_name, ARTIFACT_MAX_BYTES, hex, NULL) < 0 ||
                  strcmp(hex, de->d_name) != 0)
-            tell(s->v, false, "store/%s/%s holds other bytes and has no row", prefix, de->d_name);
+            tell(s->v, ARTIFACT_DIFFERS, "store/%s/%s holds other bytes and has no row", prefix,
+                 de->d_name);
         else
-            tell(s->v, true, "store/%s/%s is whole and has no row yet", prefix, de->d_name);
+            tell(s->v, ARTIFACT_HARMLESS, "store/%s/%s is whole and has no row yet", prefix,
+                 de->d_name);
     }
 }
 
@@ -388,6 +450,8 @@ int64_t artifact_verify(struct db *db, const char *state_dir, const char *run, a
         return r;
     if (ret_totals != NULL) {
         ret_totals->files += v.totals.files;
+        ret_totals->lost += v.totals.lost;
+        ret_totals->open += v.totals.open;
         ret_totals->occurrences += v.totals.occurrences;
         ret_totals->blobs += v.totals.blobs;
     }

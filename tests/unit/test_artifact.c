@@ -27,7 +27,7 @@
 
 static char *state, *run_dir, *out;
 static struct db *db;
-static struct strv told; /* "name new|old|unsaved" of each call */
+static struct strv told; /* "name new|old|unsaved|lost" of each call */
 
 static void on_seen(void *ctx, const struct artifact_source *src, const struct artifact_seen *seen)
 {
@@ -35,6 +35,7 @@ static void on_seen(void *ctx, const struct artifact_source *src, const struct a
     (void)src;
     strv_addf(&told, "%s %s", seen->name,
               seen->unsaved       ? "unsaved"
+              : seen->lost        ? "lost"
               : seen->new_content ? "new"
                                   : "old");
 }
@@ -117,10 +118,15 @@ static int scan(void)
 
 static struct strv lines;
 
-static void on_diff(void *ctx, bool harmless, const char *line)
+static void on_diff(void *ctx, enum artifact_word word, const char *line)
 {
+    static const char *const words[] = {[ARTIFACT_DIFFERS] = "",
+                                        [ARTIFACT_HARMLESS] = "note: ",
+                                        [ARTIFACT_OPEN] = "open: ",
+                                        [ARTIFACT_GONE] = "lost: "};
+
     (void)ctx;
-    strv_addf(&lines, "%s%s", harmless ? "note: " : "", line);
+    strv_addf(&lines, "%s%s", words[word], line);
 }
 
 /* The number of differences; the lines are kept until the next call. */
@@ -247,12 +253,160 @@ static void a_file_being_written_waits(void **ctx)
     assert_verified(2, 2, 2);
 }
 
-static void a_file_left_empty_by_a_dead_writer_is_evidence(void **ctx)
+static void set_times(const char *name, time_t s)
 {
+    cleanup_free char *path = path_join(out, name);
+    const struct timespec at[2] = {{.tv_sec = s}, {.tv_sec = s}};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, at, 0), 0);
+}
+
+static void an_empty_file_is_a_lost_input_and_no_artifact(void **ctx)
+{
+    struct artifact_totals t = {0};
+    struct artifact_row *rows = NULL;
+    struct err err;
+    size_t n = 9;
+
     (void)ctx;
     put_file("crashes/a", "");
+    put_file("crashes/b", "1");
+    put_file("hangs/c", "");
+    assert_int_equal(scan(), 3);
+    assert_string_equal(told.v[0], "a lost");
+    assert_string_equal(told.v[2], "c lost");
+    assert_int_equal(scan(), 0);
+    set_times("crashes/a", 1700000000);
+    assert_int_equal(scan(), 0); /* not told again */
+    assert_int_equal(artifact_unsaved(db, "R1", NULL, &err), 0);
+    assert_int_equal(artifact_list(db, "R1", &rows, &n, &err), 0);
+    assert_int_equal(n, 1);
+    artifact_rows_free(rows, n);
+    assert_int_equal(artifact_untriaged(db, "R1", &rows, &n, &err), 0);
+    assert_int_equal(n, 1);
+    artifact_rows_free(rows, n);
+    assert_int_equal(artifact_lost(db, "R1", &rows, &n, &err), 0);
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].file, "crashes/a");
+    assert_string_equal(rows[1].file, "hangs/c");
+    artifact_rows_free(rows, n);
+    assert_int_equal(verify(&t), 0);
+    assert_int_equal(t.files, 3);
+    assert_int_equal(t.lost, 2);
+    assert_int_equal(t.occurrences, 1);
+    assert_int_equal(lines.n, 2);
+    assert_string_equal(lines.v[0], "lost: c t/main: crashes/a is empty, its input is lost: "
+                                    "a full disk, or afl-fuzz killed as it saved");
+    strv_clear(&lines);
+}
+
+static void a_lost_input_is_an_artifact_once_it_has_its_bytes(void **ctx)
+{
+    cleanup_free char *path = path_join(out, "crashes/a"), *b = path_join(out, "crashes/b");
+    cleanup_free char *from = path_join(out, "crashes"), *to = path_join(out, "crashes.x");
+    struct artifact_row *rows = NULL;
+    struct err err;
+    size_t n = 9;
+
+    (void)ctx;
+    put_file("crashes/a", "");
+    put_file("crashes/b", "");
+    assert_int_equal(scan(), 2);
+    assert_int_equal(file_write_atomic(AT_FDCWD, path, "1", 1, 0600), 0);
     assert_int_equal(scan(), 1);
+    assert_string_equal(told.v[0], "a new");
+    assert_int_equal(file_write_atomic(AT_FDCWD, b, "2", 1, 0600), 0);
+    assert_int_equal(rename(from, to), 0);
+    assert_int_equal(scan(), 1);
+    assert_int_equal(artifact_lost(db, "R1", &rows, &n, &err), 0);
+    assert_int_equal(n, 0);
+    artifact_rows_free(rows, n);
+    assert_verified(2, 2, 2);
+}
+
+static void an_empty_file_that_is_not_of_afl_fuzz_is_an_input(void **ctx)
+{
+    struct artifact_source src = {
+        .run = "R1", .target = "t", .instance = "main", .out_dir = out, .empty_is_input = true};
+    struct err err;
+
+    (void)ctx;
+    put_file("crashes/a", "");
+    strv_clear(&told);
+    assert_int_equal(artifact_scan(db, state, &src, NULL, on_seen, NULL, NULL, &err), 1);
+    assert_string_equal(told.v[0], "a new");
     assert_verified(1, 1, 1);
+}
+
+/* As tar (whole seconds) and cp -r (now) leave it: other inodes, other times. */
+static void a_copied_state_directory_holds_the_same_occurrences(void **ctx)
+{
+    static const char *const names[] = {"crashes/a", "crashes/b", "crashes.x/a", "hangs/a"};
+    struct artifact_row *rows = NULL;
+    struct err err;
+    size_t n = 0;
+
+    (void)ctx;
+    for (size_t i = 0; i < 4; i++)
+        put_file(names[i], i == 1 ? "2" : "1");
+    assert_int_equal(scan(), 4);
+    for (size_t i = 0; i < 4; i++) {
+        cleanup_free char *path = path_join(out, names[i]), *old = xasprintf("%s.old", path);
+
+        assert_int_equal(rename(path, old), 0);
+        put_file(names[i], i == 1 ? "2" : "1");
+        assert_int_equal(unlink(old), 0);
+        set_times(names[i], 1700000000);
+    }
+    assert_verified(4, 4, 2); /* before anything is scanned, too */
+    assert_int_equal(scan(), 0);
+    assert_int_equal(scan(), 0);
+    assert_verified(4, 4, 2);
+    assert_int_equal(artifact_list(db, "R1", &rows, &n, &err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(rows[0].occurrences + rows[1].occurrences, 4);
+    artifact_rows_free(rows, n);
+}
+
+/* A copy, a resume and a new file of the same name, all between two scans. */
+static void a_copied_and_renamed_folder_holds_the_same_occurrences(void **ctx)
+{
+    cleanup_free char *from = path_join(out, "crashes"), *to = path_join(out, "crashes.x");
+
+    (void)ctx;
+    put_file("crashes/a", "1");
+    assert_int_equal(scan(), 1);
+    set_times("crashes/a", 1700000000);
+    assert_int_equal(rename(from, to), 0);
+    put_file("crashes/a", "2");
+    assert_int_equal(scan(), 1);
+    assert_int_equal(scan(), 0);
+    assert_verified(2, 2, 2);
+}
+
+static void a_file_open_for_writing_is_no_difference(void **ctx)
+{
+    cleanup_free char *known = path_join(out, "crashes/a"), *fresh = path_join(out, "crashes/b");
+    struct artifact_totals t = {0};
+    int fd[2];
+
+    (void)ctx;
+    put_file("crashes/a", "1");
+    put_file("crashes/c", "1");
+    assert_int_equal(scan(), 2);
+    fd[0] = open(known, O_WRONLY | O_CLOEXEC);
+    fd[1] = open(fresh, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(verify(&t), 0);
+    assert_int_equal(t.files, 3);
+    assert_int_equal(t.open, 2);
+    assert_int_equal(t.occurrences, 2);
+    assert_int_equal(lines.n, 2);
+    assert_string_equal(
+        lines.v[0],
+        "open: c t/main: crashes/a is still open for writing, its bytes are not judged");
+    strv_clear(&lines);
+    close(fd[0]);
+    close(fd[1]);
 }
 
 static void links_fifos_and_folders_are_left_alone(void **ctx)
@@ -666,7 +820,12 @@ int main(void)
         T(one_content_seen_five_times_has_five_occurrences),
         T(a_renamed_folder_is_no_new_occurrence),
         T(a_file_being_written_waits),
-        T(a_file_left_empty_by_a_dead_writer_is_evidence),
+        T(an_empty_file_is_a_lost_input_and_no_artifact),
+        T(a_lost_input_is_an_artifact_once_it_has_its_bytes),
+        T(an_empty_file_that_is_not_of_afl_fuzz_is_an_input),
+        T(a_copied_state_directory_holds_the_same_occurrences),
+        T(a_copied_and_renamed_folder_holds_the_same_occurrences),
+        T(a_file_open_for_writing_is_no_difference),
         T(links_fifos_and_folders_are_left_alone),
         T(folders_that_became_links_are_not_followed),
         T(a_store_that_became_a_link_is_not_written_or_read),

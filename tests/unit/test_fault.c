@@ -300,11 +300,11 @@ static int scan_act(const char *dir)
     return r < 0 ? r : 0;
 }
 
-static void on_diff(void *ctx, bool harmless, const char *line)
+static void on_diff(void *ctx, enum artifact_word word, const char *line)
 {
     bool done = *(bool *)ctx;
 
-    if (!harmless && (done || strstr(line, "is on disk and not recorded") == NULL))
+    if (word == ARTIFACT_DIFFERS && (done || strstr(line, "is on disk and not recorded") == NULL))
         fail_msg("%s", line);
 }
 

@@ -125,7 +125,7 @@ static void put_artifact(const char *campaign, const char *target, const char *f
     assert_int_equal(file_write_atomic(AT_FDCWD, path, text, strlen(text), 0600), 0);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), 1);
-    assert_int_equal(file_sha256(AT_FDCWD, path, 1000, ret_sha, NULL), 0);
+    assert_int_equal(file_sha256(AT_FDCWD, path, 10000, ret_sha, NULL), 0);
 }
 
 static void put_result(const char *target, const char *sha, const char *class_, const char *kind,
@@ -265,6 +265,24 @@ static void a_run_without_a_verdict_yet(void **ctx)
     check_forms("triage");
 }
 
+static void inputs_lost_to_a_full_disk_are_named(void **ctx)
+{
+    static char page[4097];
+    char sha[65];
+
+    (void)ctx;
+    memset(page, 'p', 4096);
+    put_run("full", "ended", "degraded",
+            "[\"t: 2 crash or hang files are empty, what was found is lost (a full disk, or "
+            "afl-fuzz killed as it saved)\"]");
+    put_target("t", "budget", START_MS + 2000, "{\"verdict\":\"degraded\"}");
+    put_artifact("full", "t", "crashes/whole", "1", START_MS + 9000, sha);
+    put_artifact("full", "t", "crashes/page", page, START_MS + 9500, sha);
+    put_artifact("full", "t", "crashes/lost|\033[31m", "", START_MS + 10000, sha);
+    put_artifact("full", "t", "hangs/lost", "", START_MS + 11000, sha);
+    check_forms("lost");
+}
+
 static void hostile_names_stay_text(void **ctx)
 {
     char sha[65];
@@ -300,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(findings_beside_a_clean_target),
         T(a_run_without_a_verdict_yet),
+        T(inputs_lost_to_a_full_disk_are_named),
         T(hostile_names_stay_text),
         T(the_newest_run_or_a_named_one_is_reported),
     };

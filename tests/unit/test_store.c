@@ -100,7 +100,7 @@ static void commits_are_synced_and_keys_enforced(void **ctx)
     const char *const want[][2] = {{"PRAGMA journal_mode", "wal"},
                                    {"PRAGMA synchronous", "2"},
                                    {"PRAGMA foreign_keys", "1"},
-                                   {"PRAGMA user_version", "1"}};
+                                   {"PRAGMA user_version", "2"}};
     struct target_row t = {.run = xstrdup("none"), .name = xstrdup("t"), .state = xstrdup("ended")};
     struct err err;
 
@@ -135,14 +135,45 @@ static void a_newer_schema_is_refused_and_left_alone(void **ctx)
 
     (void)ctx;
     db_close(db);
-    set_version("PRAGMA user_version = 2");
+    set_version("PRAGMA user_version = 3");
     db = NULL;
     assert_int_equal(db_open(state, true, &db, &err), -EPROTO);
-    assert_non_null(strstr(err.msg, "schema version 2"));
+    assert_non_null(strstr(err.msg, "schema version 3"));
     assert_int_equal(db_open(state, false, &db, &err), -EPROTO);
     assert_null(db);
-    set_version("PRAGMA user_version = 1");
+    set_version("PRAGMA user_version = 2");
     db_close(open_db(true));
+}
+
+/* Version 1 knew a file by its mtime, so that a copied state directory had each twice. */
+static void an_older_database_is_brought_up_to_date(void **ctx)
+{
+    struct db *db = open_db(true);
+    sqlite3_stmt *st = NULL;
+
+    (void)ctx;
+    put_run(db, "R1", "c", 1, "ended");
+    db_close(db);
+    set_version("DROP INDEX occurrences_identity;"
+                "CREATE UNIQUE INDEX occurrences_identity ON occurrences"
+                " (run, target, instance, kind, name, mtime_ns, ifnull(sha256, ''));"
+                "INSERT INTO blobs VALUES ('aa', 1, 1), ('bb', 1, 1);"
+                "INSERT INTO occurrences (run, target, instance, kind, name, folder, sha256, code,"
+                " size_bytes, mtime_ns, ino, seen_at_ms) VALUES"
+                " ('R1', 't', 'main', 'crash', 'a', 'crashes', 'aa', 0, 1, 15, 1, 1),"
+                " ('R1', 't', 'main', 'crash', 'a', 'crashes', 'aa', 0, 1, 10, 2, 2),"
+                " ('R1', 't', 'main', 'crash', 'a', 'crashes.x', 'aa', 0, 1, 11, 3, 3),"
+                " ('R1', 't', 'main', 'crash', 'a', 'crashes', 'bb', 0, 1, 12, 4, 4);"
+                "PRAGMA user_version = 1");
+    db = open_db(true);
+    assert_int_equal(sqlite3_prepare_v2(db_handle(db), "SELECT count(*), sum(ino) FROM occurrences",
+                                        -1, &st, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(st, 0), 3);
+    assert_int_equal(sqlite3_column_int(st, 1), 1 + 3 + 4);
+    sqlite3_finalize(st);
+    db_close(db);
 }
 
 static void a_database_of_another_program_is_refused(void **ctx)
@@ -363,6 +394,7 @@ int main(void)
         T(a_database_is_private_and_survives_reopening),
         T(commits_are_synced_and_keys_enforced),
         T(a_newer_schema_is_refused_and_left_alone),
+        T(an_older_database_is_brought_up_to_date),
         T(a_database_of_another_program_is_refused),
         T(a_damaged_file_and_a_link_are_refused),
         T(a_path_longer_than_sqlite_takes_is_told_as_that),

@@ -240,6 +240,11 @@ static const struct {
      {GOOD, .unsaved = 1},
      .want = VERDICT_DEGRADED,
      .reasons = {"t: 1 crash or hang file could not be kept"}},
+    {"a file that stayed empty",
+     {GOOD, .lost = 1},
+     .want = VERDICT_DEGRADED,
+     .reasons = {"t: 1 crash or hang file is empty, what was found is lost (a full disk, or "
+                 "afl-fuzz killed as it saved)"}},
     {"evidence lost",
      {GOOD},
      .evidence_lost = true,
@@ -329,7 +334,7 @@ static void a_campaign_without_targets_is_vacuous(void **ctx)
 static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
 {
     (void)ctx;
-    for (unsigned bits = 0; bits < 1u << 13; bits++) {
+    for (unsigned bits = 0; bits < 1u << 14; bits++) {
         struct verdict_target t = good("t");
         struct verdict_facts f = {.targets = &t, .n_targets = 1};
         struct strv reasons = {0};
@@ -361,6 +366,8 @@ static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
             t.unsaved = 1;
         if (bits & 4096)
             t.corpus_failed = 1;
+        if (bits & 8192)
+            t.lost = 1;
         v = verdict_of(&f, &reasons);
         assert_int_equal(v == VERDICT_CLEAN, bits == 0);
         assert_int_equal(v == VERDICT_FINDINGS, (bits & 4097) != 0);
