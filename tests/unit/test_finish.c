@@ -386,6 +386,36 @@ static void an_artifact_without_a_result_is_not_clean(void **ctx)
     expect(VERDICT_DEGRADED, "t: 1 artifact not triaged");
 }
 
+static void put_lost(void)
+{
+    cleanup_free char *path = path_join(w.instance.out_dir, "hangs/id:000000");
+    cleanup_free char *dir = path_dirname(path);
+    struct artifact_source src = {
+        .run = RUN, .target = "t", .instance = "main", .out_dir = w.instance.out_dir};
+
+    assert_int_equal(path_mkdirs(dir, 0700), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, path, "", 0, 0600), 0);
+    assert_int_equal(artifact_scan(w.db, w.state, &src, NULL, NULL, NULL, NULL), 1);
+}
+
+static void an_input_lost_to_a_full_disk_is_not_clean(void **ctx)
+{
+    (void)ctx;
+    put_rows();
+    put_lost();
+    expect(VERDICT_DEGRADED, "t: 1 crash or hang file is empty, what was found is lost (a full "
+                             "disk, or afl-fuzz killed as it saved)");
+}
+
+static void a_finding_beside_a_lost_input_stays_a_finding(void **ctx)
+{
+    (void)ctx;
+    put_rows();
+    put_lost();
+    put_artifact("crash", "aaaa11112222", 3);
+    expect(VERDICT_FINDINGS, "t: 1 input with a finding");
+}
+
 static void a_file_without_a_row_is_not_clean(void **ctx)
 {
     cleanup_free char *path = path_join(w.instance.out_dir, "crashes/id:000000");
@@ -671,6 +701,8 @@ int main(int argc, char **argv)
         T(an_unreproduced_crash_is_a_finding),
         T(a_seed_that_fails_is_a_finding),
         T(an_artifact_without_a_result_is_not_clean),
+        T(an_input_lost_to_a_full_disk_is_not_clean),
+        T(a_finding_beside_a_lost_input_stays_a_finding),
         T(a_file_without_a_row_is_not_clean),
         T(reach_that_cannot_be_measured_is_vacuous),
         T(reach_that_is_missing_is_vacuous),
