@@ -261,10 +261,16 @@ static void set_times(const char *name, time_t s)
     assert_int_equal(utimensat(AT_FDCWD, path, at, 0), 0);
 }
 
+static void on_count(void *ctx, const char *target, const char *kind, const char *class_, int64_t n)
+{
+    strv_addf(ctx, "%s %s %s %lld", target, kind, class_ != NULL ? class_ : "-", (long long)n);
+}
+
 static void an_empty_file_is_a_lost_input_and_no_artifact(void **ctx)
 {
     struct artifact_totals t = {0};
     struct artifact_row *rows = NULL;
+    struct strv counts = {0};
     struct err err;
     size_t n = 9;
 
@@ -290,6 +296,11 @@ static void an_empty_file_is_a_lost_input_and_no_artifact(void **ctx)
     assert_string_equal(rows[0].file, "crashes/a");
     assert_string_equal(rows[1].file, "hangs/c");
     artifact_rows_free(rows, n);
+    assert_int_equal(artifact_counts(db, "R1", on_count, &counts, &err), 0);
+    assert_int_equal(counts.n, 2);
+    assert_string_equal(counts.v[0], "t crash - 1");
+    assert_string_equal(counts.v[1], "t lost - 2");
+    strv_clear(&counts);
     assert_int_equal(verify(&t), 0);
     assert_int_equal(t.files, 3);
     assert_int_equal(t.lost, 2);

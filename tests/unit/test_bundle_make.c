@@ -114,7 +114,7 @@ static void fill(void)
     put(out, "crashes/id:000001,sig:06", "bad", 0644);
     put(out, "crashes/id:000002,sig:06", "bad", 0644);
     assert_int_equal(runs_put(db, &run, &err), 0);
-    if (artifact_scan(db, state_dir, &src, on_seen, db, &more, &err) < 0)
+    if (artifact_scan(db, state_dir, &src, NULL, on_seen, db, &more, &err) < 0)
         fail_msg("%s", err.msg);
     db_close(db);
     free(out);

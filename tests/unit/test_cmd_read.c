@@ -112,7 +112,7 @@ static void put_run(const char *verdict, const char *file)
         cleanup_free char *path = path_join(crashes, file);
 
         assert_int_equal(file_write_atomic(AT_FDCWD, path, "x", 1, 0600), 0);
-        assert_int_equal(artifact_scan(db, env.state_dir, &src, NULL, NULL, NULL, NULL), 1);
+        assert_int_equal(artifact_scan(db, env.state_dir, &src, NULL, NULL, NULL, NULL, NULL), 1);
     }
     db_close(db);
     run_row_clear(&r);

@@ -293,7 +293,7 @@ static int scan_act(const char *dir)
     struct artifact_source src = {.run = RUN, .target = "t", .instance = "main", .out_dir = out};
     struct err err = {0};
     int before = told;
-    int r = artifact_scan(db, dir, &src, on_seen, NULL, NULL, &err);
+    int r = artifact_scan(db, dir, &src, NULL, on_seen, NULL, NULL, &err);
 
     if (r < 0)
         assert_int_equal(told, before); /* nothing was acknowledged */

@@ -90,7 +90,7 @@ static void fill_db(bool checkpoint)
         put(name, name, strlen(name));
     }
     assert_int_equal(runs_put(db, &run, &err), 0);
-    assert_int_equal(artifact_scan(db, dir, &src, NULL, NULL, NULL, &err), 12);
+    assert_int_equal(artifact_scan(db, dir, &src, NULL, NULL, NULL, NULL, &err), 12);
     memset(report, 'r', sizeof(report));
     report[sizeof(report) - 1] = '\0';
     for (int i = 0; i < COMMITS; i++) {

@@ -248,7 +248,7 @@ static void put_artifact(const char *class_, const char *bucket, int reproduced)
 
     assert_int_equal(path_mkdirs(dir, 0700), 0);
     assert_int_equal(file_write_atomic(AT_FDCWD, path, "x", 1, 0600), 0);
-    assert_int_equal(artifact_scan(w.db, w.state, &src, NULL, NULL, NULL, NULL), 1);
+    assert_int_equal(artifact_scan(w.db, w.state, &src, NULL, NULL, NULL, NULL, NULL), 1);
     if (class_ == NULL)
         return;
     r.run = xstrdup(RUN);
@@ -395,7 +395,7 @@ static void put_lost(void)
 
     assert_int_equal(path_mkdirs(dir, 0700), 0);
     assert_int_equal(file_write_atomic(AT_FDCWD, path, "", 0, 0600), 0);
-    assert_int_equal(artifact_scan(w.db, w.state, &src, NULL, NULL, NULL, NULL), 1);
+    assert_int_equal(artifact_scan(w.db, w.state, &src, NULL, NULL, NULL, NULL, NULL), 1);
 }
 
 static void an_input_lost_to_a_full_disk_is_not_clean(void **ctx)

@@ -124,7 +124,7 @@ static void put_artifact(const char *campaign, const char *target, const char *f
     assert_int_equal(path_mkdirs(dir, 0700), 0);
     assert_int_equal(file_write_atomic(AT_FDCWD, path, text, strlen(text), 0600), 0);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, &err), 1);
+    assert_int_equal(artifact_scan(db, state, &src, NULL, NULL, NULL, NULL, &err), 1);
     assert_int_equal(file_sha256(AT_FDCWD, path, 10000, ret_sha, NULL), 0);
 }
 
