@@ -16,9 +16,15 @@
 #include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
+#include "base/path.h"
+#include "sys/cgroup.h"
+#include "sys/lock.h"
 
 #define LOST_MAX     10
 #define LOST_WAIT_US 200000
+#define SILENCE_MS                                                                                 \
+    4000 /* of an answer that is waited for without end, before fuzzd is asked whether it lives */
+#define PING_MS 2000
 
 const struct cmd_entry *const cmd_table[] = {
     &cmd_run,      &cmd_start,  &cmd_stop,   &cmd_pause,     &cmd_resume, &cmd_status,
@@ -108,6 +114,24 @@ static int unfinished_runs(const struct cmd_env *env, struct err *err)
     return rc < 0 ? rc : n > 0;
 }
 
+/*
+ * What a fuzzd that was killed leaves of its cgroups, when no other will be started to remove it. Only empty ones, and only while
+ * nobody holds the state directory: one that starts now makes its own.
+ */
+static void remove_left_cgroups(const struct cmd_env *env)
+{
+    cleanup_free char *path = path_join(env->state_dir, "fuzzd.lock");
+    cleanup_close int bar = lock_bar(path);
+    struct cgroup_root *root;
+    char prefix[32];
+
+    if (bar < 0 || cgroup_prefix(env->state_dir, prefix, sizeof(prefix)) < 0)
+        return;
+    root = cgroup_root_open("/sys/fs/cgroup", prefix, NULL);
+    cgroup_remove_empty(root);
+    cgroup_root_free(root);
+}
+
 int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client **ret)
 {
     struct err err = {0};
@@ -121,8 +145,10 @@ int cmd_live(const struct cmd_entry *e, const struct cmd_env *env, struct client
     rc = unfinished_runs(env, &err);
     if (rc < 0)
         return cmd_fail(e, EXIT_ERROR, "%s", err.msg);
-    if (rc == 0)
+    if (rc == 0) {
+        remove_left_cgroups(env);
         return EXIT_DONE;
+    }
     rc = client_open(env->state_dir, true, ret, &err);
     if (rc < 0) {
         *ret = NULL;
@@ -145,6 +171,40 @@ static bool connection_lost(int rc)
     return rc == -ECONNRESET || rc == -EPIPE;
 }
 
+/* Says so when fuzzd answers nobody: stopped by a signal, or held up by its disk. */
+static void tell_if_silent(const struct cmd_entry *e, const struct cmd_env *env)
+{
+    cleanup_free char *path = path_join(env->state_dir, "fuzzd.lock");
+    char holder[256] = "";
+    struct client *c = NULL;
+    struct err err = {0};
+    json_t *answer = NULL;
+    int rc = client_open(env->state_dir, false, &c, &err);
+
+    if (rc == 0)
+        rc = client_call(c, "ping", NULL, PING_MS, &answer, &err);
+    json_decref(answer);
+    client_close(c);
+    if (rc != -ETIMEDOUT)
+        return;
+    (void)lock_holder(path, holder, sizeof(holder));
+    (void)cmd_fail(e, EXIT_DONE, "fuzzd (%s) does not answer: waiting until it does",
+                   holder[0] != '\0' ? holder : "of unknown pid");
+}
+
+/* One call. Before an answer is waited for without end, the user is told when there is nobody to give it. */
+static int call_once(const struct cmd_entry *e, const struct cmd_env *env, struct client *c,
+                     const char *verb, const json_t *args, int64_t timeout_ms, json_t **ret,
+                     struct err *err)
+{
+    int rc = client_call(c, verb, args, timeout_ms < 0 ? SILENCE_MS : timeout_ms, ret, err);
+
+    if (timeout_ms >= 0 || rc != -ETIMEDOUT)
+        return rc;
+    tell_if_silent(e, env);
+    return client_call_again(c, -1, ret, err);
+}
+
 int cmd_request(const struct cmd_entry *e, const struct cmd_env *env, struct client **c,
                 const char *verb, const json_t *args, int64_t timeout_ms, bool patient,
                 json_t **ret, struct err *err)
@@ -152,7 +212,7 @@ int cmd_request(const struct cmd_entry *e, const struct cmd_env *env, struct cli
     int64_t until_ms = clock_now_ms() + timeout_ms;
 
     for (int lost = 0;; lost++) {
-        int rc = client_call(*c, verb, args, timeout_ms, ret, err);
+        int rc = call_once(e, env, *c, verb, args, timeout_ms, ret, err);
 
         while (rc == -EINTR && patient) {
             int64_t left_ms = until_ms - clock_now_ms();

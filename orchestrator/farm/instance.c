@@ -119,14 +119,26 @@ void instance_release_cpu(struct instance *in)
 /* ---- Actions ------------------------------------------------------------------------- */
 
 /* An end, or a start that failed, that nobody asked for. */
-static void ended_badly(struct instance *in, const char *words, bool outside)
+enum cause {
+    CAUSE_OWN,
+    CAUSE_OUTSIDE, /* as breaker.h has it */
+    CAUSE_LASTING, /* somebody has to put it right: no use in trying again */
+};
+
+static void ended_badly(struct instance *in, const char *words, enum cause cause)
 {
     /* One that came up fuzzed, however short: its harness is not the kind that never starts. */
     int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms + 1 : 0;
     /* afl-fuzz cannot live on a full disk, and is not to blame for it. */
     bool full = in->state != INSTANCE_STOPPING && campaign_out_of_space(campaign_of(in));
-    int64_t wait_ms =
-        full ? SPACE_WAIT_MS : breaker_ended(&in->breaker, words, session_ms, outside);
+    int64_t wait_ms;
+
+    if (cause == CAUSE_LASTING)
+        wait_ms = -1;
+    else if (full)
+        wait_ms = SPACE_WAIT_MS;
+    else
+        wait_ms = breaker_ended(&in->breaker, words, session_ms, cause == CAUSE_OUTSIDE);
 
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
@@ -134,7 +146,11 @@ static void ended_badly(struct instance *in, const char *words, bool outside)
     in->stats.execs_per_sec = 0;
     (void)strlcpy(in->reason, words, sizeof(in->reason));
     if (wait_ms < 0) {
-        log_warn("%s: %s, giving up after %d ends", in->spec->full_id, words, in->breaker.failures);
+        if (cause == CAUSE_LASTING)
+            log_warn("%s: %s, giving up", in->spec->full_id, words);
+        else
+            log_warn("%s: %s, giving up after %d ends", in->spec->full_id, words,
+                     in->breaker.failures);
         instance_event(in, INSTANCE_EV_GONE_FOR_GOOD);
         return;
     }
@@ -144,6 +160,22 @@ static void ended_badly(struct instance *in, const char *words, bool outside)
     instance_event(in, INSTANCE_EV_GONE);
     if (in->state == INSTANCE_BACKING_OFF)
         arm(in, wait_ms);
+}
+
+static enum cause cause_of_failed_start(int r)
+{
+    switch (r) {
+    case -ENOSPC:
+    case -EDQUOT:
+    case -EBUSY:
+        return CAUSE_OUTSIDE;
+    case -ELOOP: /* a link, or a file, in the place of a folder of ours */
+    case -ENOTDIR:
+    case -EXDEV:
+        return CAUSE_LASTING;
+    default:
+        return CAUSE_OWN;
+    }
 }
 
 static void do_spawn(struct instance *in)
@@ -161,7 +193,7 @@ static void do_spawn(struct instance *in)
         char words[sizeof(in->reason)];
 
         (void)strlcpy(words, in->reason, sizeof(words));
-        ended_badly(in, words, r == -ENOSPC || r == -EDQUOT || r == -EBUSY);
+        ended_badly(in, words, cause_of_failed_start(r));
         return;
     }
     in->reason[0] = '\0';
@@ -423,5 +455,5 @@ void instance_drained(struct instance *in)
         instance_event(in, INSTANCE_EV_GONE);
         return;
     }
-    ended_badly(in, words, ending_outside(ending));
+    ended_badly(in, words, ending_outside(ending) ? CAUSE_OUTSIDE : CAUSE_OWN);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "base/alloc.h"
 
@@ -46,10 +47,38 @@ int stmt_errno(sqlite3 *sq, int rc)
     }
 }
 
+#define FULL_BYTES (256 << 10) /* less than a start of SQLite takes */
+
+/*
+ * True when an error comes of a full disk: SQLite says "disk I/O error" and forgets the errno where it could not make room for its shared
+ * memory or its log.
+ */
+static bool is_full(sqlite3 *sq, int rc, int64_t *ret_free_bytes, const char **ret_path)
+{
+    const char *path = sq != NULL ? sqlite3_db_filename(sq, "main") : NULL;
+    struct statvfs fs;
+
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        break;
+    default:
+        return false;
+    }
+    if (path == NULL || *path == '\0' || statvfs(path, &fs) < 0)
+        return false;
+    *ret_free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
+    *ret_path = path;
+    return *ret_free_bytes < FULL_BYTES || stmt_errno(sq, rc) == -ENOSPC;
+}
+
 int stmt_error(sqlite3 *sq, int rc, const char *what, struct err *err)
 {
     const char *text = sq != NULL ? sqlite3_errmsg(sq) : sqlite3_errstr(rc);
     int full = sq != NULL ? sqlite3_extended_errcode(sq) : rc;
+    int64_t free_bytes = 0;
+    const char *path = NULL;
 
     /* A writer died in the middle of a change; only a writer may take it back. */
     if (full == SQLITE_READONLY_ROLLBACK || full == SQLITE_READONLY_RECOVERY)
@@ -59,6 +88,9 @@ int stmt_error(sqlite3 *sq, int rc, const char *what, struct err *err)
     if ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB)
         return err_set(err, -EIO, "state.db is damaged (%s: %s): see fuzzd(8), DAMAGED STATE", what,
                        text);
+    if (is_full(sq, rc, &free_bytes, &path))
+        return err_set(err, -ENOSPC, "state.db: %s: the disk is full (%s, %lld bytes free at %s)",
+                       what, strerror(ENOSPC), (long long)free_bytes, path);
     return err_set(err, stmt_errno(sq, rc), "state.db: %s: %s", what, text);
 }
 

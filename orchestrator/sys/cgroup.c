@@ -249,6 +249,35 @@ static void prune_dir(const char *dir)
     (void)rmdir(dir);
 }
 
+#define EMPTY_DEPTH 6 /* PREFIX/CAMPAIGN/INSTANCE/LEAF, and what a program made below */
+
+/* rmdir of a group with a process or a group in it fails: the kernel decides what is empty. */
+static void remove_empty(const char *dir, int depth)
+{
+    cleanup_dir DIR *d = opendir(dir);
+    struct dirent *de;
+
+    while (d != NULL && depth > 0 && (de = readdir(d)) != NULL) {
+        if (de->d_type == DT_DIR && de->d_name[0] != '.') {
+            cleanup_free char *sub = path_join(dir, de->d_name);
+
+            remove_empty(sub, depth - 1);
+        }
+    }
+    (void)rmdir(dir);
+}
+
+void cgroup_remove_empty(struct cgroup_root *root)
+{
+    for (int h = 0; h < CGROUP_H_COUNT; h++) {
+        if (root->dir[h] != NULL) {
+            cleanup_free char *dir = path_join(root->dir[h], root->prefix);
+
+            remove_empty(dir, EMPTY_DEPTH);
+        }
+    }
+}
+
 void cgroup_prune(struct cgroup_root *root)
 {
     int h;

@@ -100,6 +100,8 @@ void cgroup_campaigns(const struct cgroup_root *root, struct strv *ret);
 void cgroup_sweep(struct cgroup_root *root, const char *campaign, int64_t timeout_ms);
 /* Removes empty parents PREFIX/CAMPAIGN and PREFIX. Best effort. */
 void cgroup_prune(struct cgroup_root *root);
+/* Removes all empty groups of PREFIX, the daemon's own among them, and PREFIX; one with a process in it stays. Best effort. */
+void cgroup_remove_empty(struct cgroup_root *root);
 
 /*
  * Makes PREFIX/ctl (daemon) and moves the calling process into it, so that it no longer lives and dies with whoever started

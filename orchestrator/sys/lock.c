@@ -80,6 +80,15 @@ int lock_take(const char *path, const char *line, char *holder, size_t holder_si
     return steal_fd(&fd);
 }
 
+int lock_bar(const char *path)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
 int lock_holder(const char *path, char *holder, size_t holder_size)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

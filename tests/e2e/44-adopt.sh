@@ -186,3 +186,33 @@ check "the left replay is gone" wait_for 5 dead "$left"
 wait "$left" 2>/dev/null
 assert_eq "and the next one has its group" 0 "$(grep -c 'no cgroup for fuzz-triage' "$FZ_STATE/fuzzd.log")"
 assert_exit "stop succeeds" 0 "$FUZZCTL" stop k
+
+# ---- killed with nothing to do ---------------------------------------------------------------
+# left: the cgroups of this state directory.
+left() {
+    find /sys/fs/cgroup -maxdepth 6 -type d -name "$prefix"
+}
+none_left() {
+    [ -z "$(left)" ]
+}
+prefix=$(state_cgroups | head -n 1)
+prefix=${prefix##*/}
+"$FUZZD" --state "$FZ_STATE" >/dev/null 2>&1
+[ -n "$prefix" ] || prefix=$(sed -n 's,.*/\(fuzzd-[0-9a-f]*\)/.*,\1,p' "/proc/$(sed 's/pid \([0-9]*\).*/\1/' "$FZ_STATE/fuzzd.lock")/cgroup" | head -n 1)
+if [ -z "$prefix" ]; then
+    skip "cgroups of a killed idle fuzzd" "there are no cgroups here"
+else
+    kill_daemon
+    check "a fuzzd that is killed leaves its cgroups" test -n "$(left)"
+    leaf=$(find "$(left | head -n 1)" -type d | tail -n 1)
+    sleep 600 &
+    stranger=$!
+    echo $stranger >"$leaf/cgroup.procs"
+    assert_exit "a verb that finds none" 0 "$FUZZCTL" list
+    check "keeps a group with a process in it" test -d "$leaf"
+    check "and the process" alive $stranger
+    kill $stranger
+    wait_for 5 dead $stranger
+    assert_exit "status finds none, either" 0 "$FUZZCTL" status
+    check "an empty group is removed" wait_for 2 none_left
+fi

@@ -111,6 +111,16 @@ assert_exit "its folder as a link is refused" 12 "$FUZZCTL" resume own
 assert_match "and named as the reason" "symbolic link in it, refused" "$(cat "$T/err")"
 rm "$out"
 mv "$T/moved" "$out"
+logs=$(find "$FZ_STATE/campaigns/own" -type d -name log)
+mv "$logs" "$T/moved"
+ln -s "$T/moved" "$logs"
+before=$(wc -l <"$FZ_STATE/fuzzd.log")
+assert_exit "its folder of logs as a link is refused" 12 "$FUZZCTL" resume own
+assert_match "and named as the reason" "symbolic link in it, refused" "$(cat "$T/err")"
+assert_eq "at once: it does not heal by waiting" 0 \
+    "$(tail -n +$((before + 1)) "$FZ_STATE/fuzzd.log" | grep -c 'starting again')"
+rm "$logs"
+mv "$T/moved" "$logs"
 assert_exit "a run that failed can be resumed when its cause is gone" 0 "$FUZZCTL" resume own
 goes_on "the cause is gone"
 assert_exit "the last stop" 0 "$FUZZCTL" stop own

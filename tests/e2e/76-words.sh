@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What fuzzctl says where nothing can be done at once: on a full disk, and while fuzzd answers nobody.
+# limit: 150
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
+
+cat >"$T/w.ini" <<END
+[campaign]
+name = w
+root = $TOP
+budget = 100s
+cores = 1
+
+[target chunk_frame]
+harness = $HARNESSES/chunk_frame/afl
+seeds = seeds/chunk_frame-min
+instances = 1
+END
+
+# ---- a full disk -----------------------------------------------------------------------------
+mkdir "$T/full"
+if mount -t tmpfs -o size=1m,mode=700 tmpfs "$T/full" 2>/dev/null; then
+    for left in 0 8 24; do # KiB
+        mkdir -m 700 "$T/full/state"
+        dd if=/dev/zero of="$T/full/filler" bs=1k count=$((1024 - left - 20)) 2>/dev/null
+        assert_exit "start on a disk with some KiB left fails ($left)" 3 "$FUZZCTL" --state "$T/full/state" start "$T/w.ini"
+        assert_match "and says that it is full ($left)" "[Nn]o space left|disk is full" "$(cat "$T/err")"
+        rm -rf "$T/full/state" "$T/full/filler"
+    done
+    umount "$T/full"
+else
+    skip "a full disk" "a tmpfs cannot be mounted here"
+fi
+
+# ---- a fuzzd that answers nobody ---------------------------------------------------------------
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/w.ini"
+pid=$(sed 's/pid \([0-9]*\).*/\1/' "$FZ_STATE/fuzzd.lock")
+case $pid in
+"" | *[!0-9]* | 0 | 1) not_ok "fuzzd has a pid: $pid" ;;
+*)
+    kill -STOP "$pid"
+    "$FUZZCTL" stop w >"$T/out" 2>"$T/said" &
+    stop=$!
+    said() {
+        grep -q "fuzzd (pid $pid, .*) does not answer: waiting" "$T/said"
+    }
+    check "stop says whom it waits for" wait_for 20 said
+    check "and waits" alive $stop
+    kill -CONT "$pid"
+    wait $stop
+    assert_eq "until it is stopped" 0 $?
+    assert_eq "having said so once" 1 "$(grep -c . "$T/said")"
+    ;;
+esac
