@@ -100,7 +100,8 @@ static void give_up(struct daemon *d, struct run_row *row, const char *why)
     struct err err = {0};
 
     log_error("campaign %s: run %s cannot be gone on with: %s", row->campaign, row->id, why);
-    end_recorded(d, row);
+    if (!row->moved) /* its records name what another state directory runs */
+        end_recorded(d, row);
     free(row->reasons);
     row->reasons = reasons != NULL ? json_dumps(reasons, JSON_COMPACT) : xstrdup("[]");
     json_decref(reasons);

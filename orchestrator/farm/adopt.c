@@ -210,8 +210,13 @@ int campaign_adopt(struct farm *farm, const struct run_row *row, struct campaign
     char boot[33];
     bool same_boot =
         row->boot_id != NULL && strcmp(row->boot_id, clock_boot_id(boot, sizeof(boot))) == 0;
-    int r = plan_load(farm->state_dir, row->dir, &plan, err);
+    int r;
 
+    if (row->moved)
+        return err_set(err, -EXDEV,
+                       "the state directory was moved or copied while it ran: what runs belongs to "
+                       "the place where it was started");
+    r = plan_load(farm->state_dir, row->dir, &plan, err);
     if (r < 0)
         return r;
     r = campaign_prepare(farm, plan, row->started_at_ms, &c, err);

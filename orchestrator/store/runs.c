@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "store/stmt.h"
 
 void run_row_clear(struct run_row *r)
@@ -114,7 +117,35 @@ int runs_put_target(struct db *db, const struct target_row *t, struct err *err)
     "SELECT id, campaign, dir, state, verdict, reasons, host, boot_id, started_at_ms,"             \
     " ended_at_ms, budget_ms, seed, extra FROM runs"
 
-static void read_run(sqlite3_stmt *st, struct run_row *r)
+/* STATE/campaigns/NAME/FOLDER, whatever the state directory was called when the row was written. */
+static void follow_move(struct db *db, struct run_row *r)
+{
+    const char *state = db_state_dir(db);
+    cleanup_free char *middle = xasprintf("/campaigns/%s/", r->campaign);
+    const char *slash = r->dir != NULL ? strrchr(r->dir, '/') : NULL;
+    size_t n_middle = strlen(middle), n_old;
+    struct stat was, is;
+
+    if (slash == NULL || (size_t)(slash + 1 - r->dir) <= n_middle ||
+        strncmp(slash + 1 - n_middle, middle, n_middle) != 0)
+        return;
+    n_old = (size_t)(slash + 1 - r->dir) - n_middle;
+    if (n_old == strlen(state) && strncmp(r->dir, state, n_old) == 0)
+        return;
+    cleanup_free char *old = xstrndup(r->dir, n_old);
+    char *now;
+
+    /* One folder may have two spellings. */
+    if (stat(old, &was) == 0 && stat(state, &is) == 0 && was.st_dev == is.st_dev &&
+        was.st_ino == is.st_ino)
+        return;
+    now = xasprintf("%s%s", state, r->dir + n_old);
+    free(r->dir);
+    r->dir = now;
+    r->moved = true;
+}
+
+static void read_run(struct db *db, sqlite3_stmt *st, struct run_row *r)
 {
     r->id = stmt_dup(st, 0);
     r->campaign = stmt_dup(st, 1);
@@ -129,6 +160,7 @@ static void read_run(sqlite3_stmt *st, struct run_row *r)
     r->budget_ms = stmt_col(st, 10);
     r->seed = (uint64_t)stmt_col(st, 11);
     r->extra = stmt_dup(st, 12);
+    follow_move(db, r);
 }
 
 int runs_get(struct db *db, const char *campaign, const char *run, struct run_row *ret,
@@ -159,7 +191,7 @@ int runs_get(struct db *db, const char *campaign, const char *run, struct run_ro
                        campaign ? campaign : "");
     }
     memset(ret, 0, sizeof(*ret));
-    read_run(st, ret);
+    read_run(db, st, ret);
     return 0;
 }
 
@@ -180,7 +212,7 @@ int runs_list(struct db *db, bool unfinished_only, struct run_row **ret, size_t 
     while ((r = stmt_step(db, st, err)) == 1) {
         rows = stmt_grow(rows, n, sizeof(*rows));
         memset(&rows[n], 0, sizeof(rows[n]));
-        read_run(st, &rows[n++]);
+        read_run(db, st, &rows[n++]);
     }
     if (r < 0) {
         for (size_t i = 0; i < n; i++)

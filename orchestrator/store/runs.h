@@ -13,7 +13,9 @@
 struct run_row {
     char *id; /* ULID */
     char *campaign;
-    char *dir;   /* absolute */
+    char *dir; /* absolute; where it is now, also in a state directory that was moved or copied */
+    bool
+        moved; /* it was another place when this was written: what runs of it belongs to the one there */
     char *state; /* "running", "triage", "ended" */
     char *
         verdict; /* NULL while running; "clean", "findings", "vacuous", "failed-to-start", "degraded", "interrupted" */
