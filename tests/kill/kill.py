@@ -216,13 +216,13 @@ class Seed:
 
     def spec(self):
         # One target with two instances, or two targets; of these one waits for a core, has ended
-        # before the other starts, or cannot fuzz for want of a seed that does not crash.
+        # before the other starts, or cannot fuzz for want of a seed that does not crash under afl-fuzz.
         in_turn = self.state in ("planned", "ended")
         two = self.seed % 2 == 1 or in_turn or self.state == "failed"
         budget = "6s" if self.state == "stalled" else "1500ms"
         text = (f"[campaign]\nname = k\nroot = {self.dir}\nbudget = {budget}\n"
                 f"cores = {1 if in_turn else 2}\n")
-        for name, seed in [("a", b"abcdefgh"), ("b", b"!abcdefg" if self.state == "failed" else b"abcdefgh")]:
+        for name, seed in [("a", b"abcdefgh"), ("b", b"~afl-only" if self.state == "failed" else b"abcdefgh")]:
             if name == "b" and not two:
                 continue
             text += (f"\n[target {name}]\nharness = {self.crasher}\nseeds = seeds-{name}\n"
