@@ -95,11 +95,12 @@ static int move(pid_t pid, const char *ways)
 
 int gate_answer(int fd, const char *ways, pid_t like)
 {
-    cleanup_close int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    cleanup_close int peer = -1;
     pid_t pid = 0;
     uid_t uid;
     int rc;
 
+    peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
     if (peer < 0)
         return -errno;
     rc = sock_peer(peer, &uid, &pid);

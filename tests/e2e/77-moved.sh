@@ -41,4 +41,4 @@ for other in copy moved; do
     pid=$(sed 's/pid \([0-9]*\).*/\1/' "$T/$other/fuzzd.lock")
     case $pid in "" | *[!0-9]* | 0 | 1) ;; *) kill -TERM "$pid" 2>/dev/null ;; esac
 done
-mkdir -m 700 -p "$FZ_STATE"
+[ -d "$FZ_STATE" ] || mkdir -m 700 "$FZ_STATE"
