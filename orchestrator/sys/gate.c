@@ -96,11 +96,13 @@ static int move(pid_t pid, const char *ways)
 int gate_answer(int fd, const char *ways, pid_t like)
 {
     cleanup_close int peer = -1;
+    struct sockaddr_un from;
+    socklen_t size = sizeof(from);
     pid_t pid = 0;
     uid_t uid;
     int rc;
 
-    peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    peer = accept4(fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
     if (peer < 0)
         return -errno;
     rc = sock_peer(peer, &uid, &pid);
