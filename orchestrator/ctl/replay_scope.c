@@ -1,89 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup is called after our pid, the folder is locked for as long as we live: so a later
- * fuzzctl can tell whose owner is gone. Without cgroups the limit of address space and the
- * parent-death signal are what is left.
+ * The cgroup is called after our pid, so a later fuzzctl can tell whose owner is gone. Without
+ * cgroups the limit of address space and the parent-death signal are what is left.
  */
 #include "ctl/replay_scope.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/parse.h"
-#include "base/path.h"
+#include "ctl/private_dir.h"
 #include "sys/cgroup.h"
 
 #define FS         "/sys/fs/cgroup"
 #define PREFIX     "fuzzctl"
 #define NAME       "replay."
 #define DESTROY_MS 2000
-#define FOLDER     "fuzzctl-replay."
-#define MARK       ".fuzzctl-replay" /* in a folder of ours, and locked */
 #define PIDS       256
 #define FSIZE_MAX  (256 << 20) /* largest file the program may write */
 
 struct replay_scope {
     struct cgroup_root *root;
     struct cgroup *cg;
-    char *folder;
-    int lock_fd;
+    struct private_dir folder;
 };
-
-/* A closed folder of the same user, with our mark, that nobody holds. */
-static bool is_left(int tmp_fd, const char *name)
-{
-    cleanup_close int dir = openat(tmp_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_close int mark = -1;
-    struct stat st;
-
-    if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
-        return false;
-    mark = openat(dir, MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return mark >= 0 && flock(mark, LOCK_EX | LOCK_NB) == 0;
-}
-
-static void sweep_folders(const char *tmp)
-{
-    cleanup_dir DIR *dir = opendir(tmp);
-    const struct dirent *de;
-
-    while (dir != NULL && (de = readdir(dir)) != NULL) {
-        if (strncmp(de->d_name, FOLDER, strlen(FOLDER)) == 0 && is_left(dirfd(dir), de->d_name))
-            (void)path_remove_tree_at(dirfd(dir), de->d_name);
-    }
-}
-
-static int make_folder(struct replay_scope *s, struct err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    cleanup_free char *mark = NULL;
-
-    if (tmp == NULL || tmp[0] != '/')
-        tmp = "/tmp";
-    sweep_folders(tmp);
-    s->folder = xasprintf("%s/" FOLDER "XXXXXX", tmp);
-    if (mkdtemp(s->folder) == NULL)
-        return err_sys(err, -errno, "%s", s->folder);
-    mark = path_join(s->folder, MARK);
-    s->lock_fd = open(mark, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (s->lock_fd < 0 || flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-        int rc = err_sys(err, -errno, "%s", mark);
-
-        (void)path_remove_tree(s->folder);
-        return rc;
-    }
-    return 0;
-}
 
 static void sweep_dead(struct cgroup_root *root)
 {
@@ -110,8 +55,7 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
     char name[64];
     int rc;
 
-    s->lock_fd = -1;
-    rc = make_folder(s, err);
+    rc = private_dir_open(&s->folder, err);
     if (rc < 0) {
         replay_scope_close(s);
         return rc;
@@ -128,7 +72,7 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
 
 const char *replay_scope_folder(const struct replay_scope *s)
 {
-    return s->folder;
+    return s->folder.path;
 }
 
 struct forkserver_opts replay_scope_program(const struct replay_scope *s,
@@ -143,7 +87,7 @@ struct forkserver_opts replay_scope_program(const struct replay_scope *s,
     return (struct forkserver_opts){
         .path = path,
         .args = args,
-        .scratch = s->folder,
+        .scratch = s->folder.path,
         .persistent = elf->persistent,
         .deferred = elf->deferred,
         .procs = procs,
@@ -165,10 +109,6 @@ void replay_scope_close(struct replay_scope *s)
         cgroup_prune(s->root);
     }
     cgroup_root_free(s->root);
-    if (s->lock_fd >= 0) {
-        (void)path_remove_tree(s->folder);
-        (void)close(s->lock_fd);
-    }
-    free(s->folder);
+    private_dir_close(&s->folder);
     free(s);
 }

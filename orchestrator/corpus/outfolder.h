@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORPUS_OUTFOLDER_H
+#define CORPUS_OUTFOLDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * A new folder of inputs, made beside its place and renamed when it is whole: there is all of it or nothing. What it is copied from is
+ * read only.
+ */
+struct outfolder_file {
+    const char *path;
+    const char *
+        name; /* in the folder; NULL: path's own. A part of its hash is added where another content has it already */
+};
+
+/* Whether path may be made: it is not there, or an empty folder. 0, or -EEXIST, -ENOTDIR, -errno with what is in the way. */
+int outfolder_check(const char *path, struct err *err);
+/* 0 with the sum of sizes, or -errno and nothing written. */
+int outfolder_write(const char *path, const struct outfolder_file *files, size_t n,
+                    uint64_t *ret_bytes, struct err *err);
+
+#endif
