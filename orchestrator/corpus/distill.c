@@ -156,6 +156,7 @@ static int run_pass(struct distill *d, const struct strv *files, const size_t *o
 {
     struct pass p = {.d = d, .files = files, .only = only, .n = n, .take = take};
     const struct runner_job job = {.program = d->o->program,
+                                   .engine = d->o->engine,
                                    .inputs = n,
                                    .workers = d->o->jobs,
                                    .read = read_file,

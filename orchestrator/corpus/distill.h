@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "engine/forkserver.h"
+#include "engine/runner.h"
 
 /*
  * A corpus with the same coverage as all inputs together, in edges and buckets of their counts, and as few and small files as can be found.
@@ -17,6 +17,7 @@
  */
 struct distill_opts {
     struct forkserver_opts program;
+    enum runner_engine engine;  /* one that tells of coverage */
     const struct strv *inputs;  /* files, in the order that decides between equals */
     size_t must;                /* the first so many are chosen in any case */
     const struct strv *against; /* files whose coverage is there already; may be NULL */

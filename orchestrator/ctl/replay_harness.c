@@ -40,6 +40,7 @@ struct replay {
     const struct cmd_env *env;
     const struct replay_harness *o;
     struct elfprobe elf;
+    enum runner_engine engine;
     struct strv inputs;
     struct result *results; /* one an input */
     size_t printed, ended;
@@ -169,7 +170,7 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
     show_progress(r, false);
 }
 
-/* ---- by fork server ---- */
+/* ---- the runs ---- */
 static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
 {
     const struct replay *r = ctx;
@@ -204,7 +205,7 @@ static void run_done(void *ctx, const struct runner_result *rr)
         run.end = REPLAY_OOM;
     }
     run.err_text = xstrndup(rr->text, rr->text_bytes);
-    if (rr->run.end != FORKSERVER_LOST) {
+    if (rr->run.end != FORKSERVER_LOST && rr->map != NULL) {
         if (r->seen == NULL) {
             r->seen_bytes = rr->map_bytes;
             r->seen = xcalloc(1, r->seen_bytes);
@@ -219,17 +220,36 @@ static void run_done(void *ctx, const struct runner_result *rr)
     free(run.err_text);
 }
 
-static int run_fork(struct replay *r, struct err *err)
+/* What a program without a fork server is called with: the kit's has a word for one input, a fuzzer's main takes files. */
+static void native_args(const struct replay *r, struct strv *args)
+{
+    const bool takes_file = r->elf.libfuzzer || r->elf.driver;
+    bool named = false;
+
+    if (r->elf.kit) {
+        strv_add(args, "--one");
+        strv_add(args, "@@");
+        return;
+    }
+    strv_copy(args, r->o->args);
+    for (size_t i = 0; i < args->n; i++)
+        named = named || strstr(args->v[i], "@@") != NULL;
+    if (takes_file && !named)
+        strv_add(args, "@@");
+}
+
+static int run_all(struct replay *r, struct err *err)
 {
     struct replay_scope *scope = NULL;
-    struct runner_job job = {.inputs = r->inputs.n,
+    struct runner_job job = {.engine = r->engine,
+                             .inputs = r->inputs.n,
                              .workers = r->o->jobs,
                              .read = read_input,
                              .done = run_done,
                              .ctx = r,
                              .cancel = &interrupted};
     cleanup_free char *preload = path_find_program("fuzz-preload.so");
-    struct strv procs = {0};
+    struct strv procs = {0}, args = {0};
     int rc;
 
     rc = replay_scope_open(r->o->memory_bytes, &procs, &scope, err);
@@ -237,56 +257,33 @@ static int run_fork(struct replay *r, struct err *err)
         return rc;
     job.program = replay_scope_program(scope, &r->elf, r->o->program, r->o->args, &procs, preload,
                                        r->o->timeout_ms, r->o->memory_bytes);
+    if (r->engine == RUNNER_NATIVE) {
+        native_args(r, &args);
+        job.program.args = &args;
+    }
     rc = runner_run(&job, err);
     replay_scope_close(scope);
     strv_clear(&procs);
+    strv_clear(&args);
     return rc;
 }
 
-/* ---- one process each ---- */
-static int run_native(struct replay *r, struct err *err)
-{
-    struct replay_program prog = {.path = r->o->program,
-                                  .args = r->o->args,
-                                  .kit = r->elf.kit,
-                                  .takes_file = r->elf.libfuzzer || r->elf.driver,
-                                  .asan = r->elf.asan,
-                                  .msan = r->elf.msan,
-                                  .tsan = r->elf.tsan,
-                                  .ubsan = r->elf.ubsan,
-                                  .timeout_ms = r->o->timeout_ms,
-                                  .memory_bytes = r->o->memory_bytes};
-
-    for (size_t i = 0; i < r->inputs.n; i++) {
-        struct replay_run run = {0};
-        int rc;
-
-        if (interrupted != 0)
-            return -ECANCELED;
-        if (access(r->inputs.v[i], R_OK) < 0) {
-            add_result(r, i, -errno, NULL, json_object());
-            continue;
-        }
-        rc = replay_once(&prog, r->inputs.v[i], &run, err);
-        if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC)
-            return rc;
-        add_result(r, i, rc, &run, json_pack("{s:I}", "us", (json_int_t)run.wall_ms * 1000));
-        replay_run_clear(&run);
-    }
-    return 0;
-}
-
 /* ---- the verb ---- */
-static int find_engine(struct replay *r, bool *ret_fork)
+static int find_engine(struct replay *r)
 {
-    const char *engine = r->o->engine;
+    const char *name = r->o->engine;
     struct err err = {0};
-    int rc = elfprobe_read(r->o->program, &r->elf, &err);
 
-    if (rc < 0)
+    if (elfprobe_read(r->o->program, &r->elf, &err) < 0)
         return cmd_fail(&cmd_replay, EXIT_USAGE, "--harness %s", err.msg);
-    *ret_fork = strcmp(engine, "fork") == 0 ||
-                (strcmp(engine, "auto") == 0 && r->elf.elf && r->elf.instrumented);
+    r->engine = runner_engine_best(&r->elf);
+    for (int e = 0; e < RUNNER_ENGINES; e++) {
+        if (strcmp(name, runner_engine_name((enum runner_engine)e)) == 0)
+            r->engine = (enum runner_engine)e;
+    }
+    if (runner_engine_check(r->engine, &r->elf, &err) < 0)
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "--engine %s: %s %s", name, r->o->program,
+                        err.msg);
     return EXIT_DONE;
 }
 
@@ -327,14 +324,13 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
     struct replay_harness opts = *o;
     struct replay r = {.env = env, .o = &opts};
     struct err err = {0};
-    bool by_fork = false;
     int code, rc = 0;
 
     if (opts.timeout_ms == 0)
         opts.timeout_ms = TIMEOUT_MS;
     if (opts.memory_bytes == 0)
         opts.memory_bytes = MEMORY_BYTES;
-    code = find_engine(&r, &by_fork);
+    code = find_engine(&r);
     for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++) {
         if (inputs_add(&r.inputs, o->paths[i], &err) < 0)
             code = cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
@@ -347,7 +343,7 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
         r.results = xcalloc(r.inputs.n, sizeof(*r.results));
         r.progress = isatty(STDERR_FILENO) && !env->quiet;
         r.began_ms = clock_now_ms();
-        rc = by_fork ? run_fork(&r, &err) : run_native(&r, &err);
+        rc = run_all(&r, &err);
         code = conclude(&r, rc, &err);
     }
     for (size_t i = 0; r.results != NULL && i < r.inputs.n; i++)

@@ -12,30 +12,22 @@
 #include <string.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "engine/deadline.h"
 #include "engine/forkserver_internal.h"
 
 #define GRACE_MS       1000
 #define MSAN_EXIT_CODE 86 /* AFL++ include/config.h: MSAN_ERROR */
 #define LSAN_EXIT_CODE 23
 
-static int64_t now_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret, struct err *err)
+struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forkserver_kind kind)
 {
     struct forkserver *fs = xcalloc(1, sizeof(*fs));
-    int rc;
 
+    fs->kind = kind;
     fs->opts = *opts;
     /* The program's folder is another than ours. */
     fs->path = strchr(opts->path, '/') != NULL ? realpath(opts->path, NULL) : NULL;
@@ -57,7 +49,14 @@ int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret,
         fs->opts.map_bytes = FORKSERVER_MAP_BYTES;
     fs->control_fd = fs->control_end_fd = fs->status_fd = fs->input_fd = fs->text_fd = -1;
     fs->text = xmalloc(FORKSERVER_TEXT_BYTES + 1);
-    rc = forkserver_start(fs, err);
+    return fs;
+}
+
+int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret, struct err *err)
+{
+    struct forkserver *fs = forkserver_new(opts, FORKSERVER_KIND_FORK);
+    int rc = forkserver_start(fs, err);
+
     if (rc < 0) {
         forkserver_close(fs);
         return rc;
@@ -92,7 +91,7 @@ void forkserver_close(struct forkserver *fs)
     free(fs);
 }
 
-static int input_put(struct forkserver *fs, const void *data, size_t size, struct err *err)
+int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, struct err *err)
 {
     uint32_t n = (uint32_t)size;
 
@@ -122,8 +121,7 @@ static int lost(struct forkserver *fs, struct forkserver_run *ret)
     return 0;
 }
 
-/* False for a word that no server of AFL++'s says. */
-static bool judge(struct forkserver *fs, uint32_t word, bool killed, struct forkserver_run *ret)
+bool forkserver_judge(struct forkserver *fs, uint32_t word, bool killed, struct forkserver_run *ret)
 {
     int status = (int)word;
 
@@ -167,14 +165,14 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
         if (rc < 0)
             return rc;
     }
-    rc = input_put(fs, data, size, err);
+    rc = forkserver_input_put(fs, data, size, err);
     if (rc < 0)
         return rc;
     memset(fs->map, 0, fs->greeting.map_bytes);
     (void)lseek(fs->text_fd, 0, SEEK_SET);
     __sync_synchronize();
     *ret = run;
-    began_us = now_us();
+    began_us = deadline_now_us();
     deadline_ms = clock_now_ms() + fs->opts.run_ms;
     if (file_write_all(fs->control_fd, &fs->was_killed, sizeof(fs->was_killed)) < 0 ||
         forkserver_word(fs, deadline_ms + GRACE_MS, &word) < 0)
@@ -190,8 +188,8 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
             return lost(fs, ret);
         rc = forkserver_word(fs, clock_now_ms() + GRACE_MS, &word);
     }
-    run.wall_us = now_us() - began_us;
-    if (rc < 0 || !judge(fs, word, killed, &run))
+    run.wall_us = deadline_now_us() - began_us;
+    if (rc < 0 || !forkserver_judge(fs, word, killed, &run))
         return lost(fs, ret);
     *ret = run;
     return 0;

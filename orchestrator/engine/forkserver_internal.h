@@ -6,8 +6,14 @@
 
 #include "engine/forkserver.h"
 
-/* Shared by forkserver.c, which runs inputs, and forkserver_start.c, which starts and ends the server. */
+/*
+ * One program under test, shared by forkserver.c and native.c, which run inputs in it, and by forkserver_spawn.c and
+ * forkserver_start.c, which start and end it. A native program is a server of one input that says nothing.
+ */
+enum forkserver_kind { FORKSERVER_KIND_FORK, FORKSERVER_KIND_NATIVE };
+
 struct forkserver {
+    enum forkserver_kind kind;
     struct forkserver_opts opts; /* what it points to is ours, below */
     char *path, *scratch, *preload, *input_path;
     struct strv args, env, procs;
@@ -28,6 +34,18 @@ struct forkserver {
     char *text;
 };
 
+/* All but the start: nothing runs yet. */
+struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forkserver_kind kind);
+/* The map, with room for so many bytes, and the test case, in shared memory. */
+int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err);
+/* The files of what is printed and of the input, once. */
+int forkserver_files_open(struct forkserver *fs, struct err *err);
+/* Starts the program with keep[0..n) seen as at[0..n); fs->server is its pid. */
+int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int n, struct err *err);
+int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, struct err *err);
+/* A wait status of the program. False for a word that no server of AFL++'s says. killed: by us. */
+bool forkserver_judge(struct forkserver *fs, uint32_t word, bool killed,
+                      struct forkserver_run *ret);
 /* Starts program and server and greets it. 0, or -errno; then there is none. */
 int forkserver_start(struct forkserver *fs, struct err *err);
 /* Ends the child and the server, if there is one. How it ended, as waitpid says, in *ret_status (0: was still running); may be NULL. */

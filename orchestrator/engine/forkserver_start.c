@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start and end of a fork server. Segments of shared memory are marked for removal as soon as we
- * are attached: the kernel lets the program attach them all the same, and none outlives its users,
- * however we die. The server gets the parent-death signal; its child is killed by us, by the
- * preload library when we are gone, and by the cgroup where there is one.
+ * Greeting and end of a fork server. The server gets the parent-death signal; its child is killed
+ * by us, by the preload library when we are gone, and by the cgroup where there is one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,19 +28,6 @@
 
 #define FD_CONTROL 198 /* the server reads it; FORKSRV_FD of AFL++'s config.h */
 #define FD_STATUS  199
-#define PROCS_MAX  8
-#define INPUT_NAME ".cur_input"
-#define SHM_MODE   0600
-#define MAP_ROUND  4096U
-
-/* What a sanitizer must do for its verdict to be seen: die by a signal, say why, and not look anything up. */
-static const char *const sanitizer_env[] = {
-    ("ASAN_OPTIONS=abort_on_error=1:allocator_may_return_null=0:symbolize=0:detect_leaks=0:"
-     "detect_odr_violation=0:handle_abort=0:disable_coredump=1"),
-    "UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:symbolize=0",
-    "MSAN_OPTIONS=exit_code=86:abort_on_error=1:symbolize=0",
-    "LSAN_OPTIONS=exitcode=23:symbolize=0",
-};
 
 /* Waits for the server, up to size bytes. Their number, or -ETIMEDOUT, -EPIPE (closed), -errno. */
 static ssize_t hear(int fd, int64_t deadline_ms, void *buf, size_t size)
@@ -103,164 +88,6 @@ static int skip_bytes(struct forkserver *fs, uint32_t left, int64_t deadline_ms)
     return 0;
 }
 
-static void *segment(size_t bytes, int *ret_id, struct err *err)
-{
-    void *at;
-
-    *ret_id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | IPC_EXCL | SHM_MODE);
-    if (*ret_id < 0) {
-        err_sys(err, -errno, "cannot make a segment of %zu bytes of shared memory", bytes);
-        return NULL;
-    }
-    at = shmat(*ret_id, NULL, 0);
-    if (at == (void *)-1) {
-        err_sys(err, -errno, "cannot attach shared memory");
-        at = NULL;
-    }
-    (void)shmctl(*ret_id, IPC_RMID, NULL);
-    return at;
-}
-
-static int room_make(struct forkserver *fs, size_t bytes, struct err *err)
-{
-    if (fs->map != NULL)
-        (void)shmdt(fs->map);
-    fs->map_room = (bytes + MAP_ROUND - 1) / MAP_ROUND * MAP_ROUND;
-    fs->map = segment(fs->map_room, &fs->map_id, err);
-    if (fs->map != NULL && fs->testcase == NULL)
-        fs->testcase = segment(sizeof(uint32_t) + FORKSERVER_INPUT_BYTES, &fs->testcase_id, err);
-    return fs->map != NULL && fs->testcase != NULL ? 0 : -ENOMEM;
-}
-
-/* What the program prints goes to a file in memory that cannot grow, so that it neither blocks nor fills anything. */
-static int text_open(struct forkserver *fs)
-{
-    if (fs->text_fd >= 0)
-        return 0;
-    fs->text_fd = memfd_create("forkserver-text", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fs->text_fd < 0 || ftruncate(fs->text_fd, FORKSERVER_TEXT_BYTES) < 0)
-        return -errno;
-    (void)fcntl(fs->text_fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
-    return 0;
-}
-
-static int input_open(struct forkserver *fs, struct err *err)
-{
-    bool file = false;
-    size_t i;
-
-    if (fs->input_fd >= 0)
-        return 0;
-    for (i = 0; i < fs->args.n; i++)
-        file = file || strstr(fs->args.v[i], "@@") != NULL;
-    if (!file) {
-        fs->input_fd = memfd_create("forkserver-input", MFD_CLOEXEC);
-        return fs->input_fd < 0 ? err_sys(err, -errno, "cannot make a file in memory") : 0;
-    }
-    if (fs->scratch == NULL)
-        return err_set(err, -EINVAL, "a program that reads its input by name needs a folder");
-    fs->input_path = xasprintf("%s/" INPUT_NAME, fs->scratch);
-    fs->input_fd = open(fs->input_path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fs->input_fd < 0 ? err_sys(err, -errno, "%s", fs->input_path) : 0;
-}
-
-static void env_make(const struct forkserver *fs, struct strv *env)
-{
-    const char *path = getenv("PATH");
-    size_t i;
-    char num[32];
-
-    strv_env_set(env, "PATH", path != NULL ? path : "/usr/bin:/bin");
-    for (i = 0; i < sizeof(sanitizer_env) / sizeof(*sanitizer_env); i++)
-        strv_add(env, sanitizer_env[i]);
-    for (i = 0; i < fs->env.n; i++) {
-        const char *eq = strchr(fs->env.v[i], '=');
-        cleanup_free char *name =
-            eq != NULL ? xstrndup(fs->env.v[i], (size_t)(eq - fs->env.v[i])) : NULL;
-
-        if (name != NULL)
-            strv_env_set(env, name, eq + 1);
-    }
-    (void)snprintf(num, sizeof(num), "%d", fs->map_id);
-    strv_env_set(env, "__AFL_SHM_ID", num);
-    (void)snprintf(num, sizeof(num), "%d", fs->testcase_id);
-    strv_env_set(env, "__AFL_SHM_FUZZ_ID", num);
-    (void)snprintf(num, sizeof(num), "%zu", fs->map_room);
-    strv_env_set(env, "AFL_MAP_SIZE", num);
-    if (fs->opts.persistent)
-        strv_env_set(env, "__AFL_PERSISTENT", "1");
-    if (fs->opts.deferred)
-        strv_env_set(env, "__AFL_DEFER_FORKSRV", "1");
-    if (fs->preload != NULL) {
-        strv_env_set(env, "LD_PRELOAD", fs->preload);
-        strv_env_set(env, GATE_ENV, ""); /* it is there already */
-    }
-}
-
-static void argv_make(const struct forkserver *fs, struct strv *argv)
-{
-    size_t i;
-
-    strv_add(argv, fs->path);
-    for (i = 0; i < fs->args.n; i++) {
-        const char *arg = fs->args.v[i], *at = strstr(arg, "@@");
-
-        if (at != NULL)
-            strv_addf(argv, "%.*s%s%s", (int)(at - arg), arg, fs->input_path, at + 2);
-        else
-            strv_add(argv, arg);
-    }
-}
-
-static int spawn(struct forkserver *fs, int control, int status, struct err *err)
-{
-    static const int at[] = {FD_CONTROL, FD_STATUS};
-    const int keep[] = {control, status};
-    int procs[PROCS_MAX], n_procs = 0;
-    struct strv argv = {0}, env = {0};
-    const struct sched_param none = {0};
-    const char *step = "start";
-    int policy;
-    pid_t pid;
-    size_t i;
-
-    argv_make(fs, &argv);
-    env_make(fs, &env);
-    for (i = 0; i < fs->procs.n && n_procs < PROCS_MAX; i++)
-        procs[n_procs++] = open(fs->procs.v[i], O_WRONLY | O_CLOEXEC);
-    /* A client of batch scheduling does not interrupt its server; the program is to be like any other. */
-    policy = sched_getscheduler(0);
-    if (policy == SCHED_BATCH)
-        (void)sched_setscheduler(0, SCHED_OTHER, &none);
-    pid = proc_child_start(&(struct proc_child){.argv = &argv,
-                                                .env = &env,
-                                                .cwd = fs->scratch,
-                                                .std_fd = {fs->input_fd, fs->text_fd, fs->text_fd},
-                                                .keep_fds = keep,
-                                                .keep_at = at,
-                                                .keep_count = 2,
-                                                .procs_fds = procs,
-                                                .procs_count = n_procs,
-                                                .new_session = true,
-                                                .no_core = true,
-                                                .subreaper = true,
-                                                .seal = true,
-                                                .pdeathsig = SIGKILL,
-                                                .as_limit_bytes = fs->opts.as_bytes,
-                                                .fsize_limit_bytes = fs->opts.fsize_bytes},
-                           &step);
-    if (policy == SCHED_BATCH)
-        (void)sched_setscheduler(0, policy, &none);
-    while (n_procs > 0)
-        (void)close(procs[--n_procs]);
-    strv_clear(&argv);
-    strv_clear(&env);
-    if (pid < 0)
-        return err_sys(err, (int)pid, "%s: %s", fs->path, step);
-    fs->server = pid;
-    return 0;
-}
-
 static int greet(struct forkserver *fs, struct err *err)
 {
     int64_t deadline_ms = clock_now_ms() + fs->opts.start_ms;
@@ -314,6 +141,7 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
 
 static int start_once(struct forkserver *fs, struct err *err)
 {
+    static const int at[] = {FD_CONTROL, FD_STATUS};
     cleanup_close int status = -1;
     int to_server[2], from_server[2], wait_status = 0, rc;
 
@@ -333,7 +161,7 @@ static int start_once(struct forkserver *fs, struct err *err)
     fs->was_killed = 0;
     fs->heard = 0;
     (void)lseek(fs->text_fd, 0, SEEK_SET);
-    rc = spawn(fs, fs->control_end_fd, status, err);
+    rc = forkserver_spawn(fs, (const int[]){fs->control_end_fd, status}, at, 2, err);
     if (rc < 0) {
         forkserver_stop(fs, NULL);
         return rc;
@@ -353,17 +181,15 @@ static int start_once(struct forkserver *fs, struct err *err)
 int forkserver_start(struct forkserver *fs, struct err *err)
 {
     const uint32_t before = fs->starts > 0 ? fs->greeting.map_bytes : 0;
-    int rc = text_open(fs) < 0 ? err_sys(err, -errno, "cannot make a file in memory") : 0;
+    int rc = forkserver_files_open(fs, err);
 
-    if (rc == 0)
-        rc = input_open(fs, err);
     if (rc == 0 && fs->map == NULL)
-        rc = room_make(fs, fs->opts.map_bytes, err);
+        rc = forkserver_room_make(fs, fs->opts.map_bytes, err);
     if (rc == 0)
         rc = start_once(fs, err);
     if (rc == 0 && fs->greeting.map_bytes > fs->map_room) {
         forkserver_stop(fs, NULL);
-        rc = room_make(fs, fs->greeting.map_bytes, err);
+        rc = forkserver_room_make(fs, fs->greeting.map_bytes, err);
         if (rc == 0)
             rc = start_once(fs, err);
     }

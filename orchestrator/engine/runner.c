@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "engine/map.h"
+#include "engine/native.h"
 #include "sys/cpu.h"
 
 #define ATTEMPTS    2
@@ -34,7 +35,29 @@ struct worker {
     struct shared *shared;
     int number, cpu;
     pthread_t thread;
+    struct forkserver *fs; /* by the engine, one of them */
+    struct native *native;
 };
+
+const char *runner_engine_name(enum runner_engine engine)
+{
+    static const char *const names[] = {[RUNNER_FORK] = "fork", [RUNNER_NATIVE] = "native"};
+
+    return names[engine];
+}
+
+enum runner_engine runner_engine_best(const struct elfprobe *elf)
+{
+    return elf->elf && elf->instrumented ? RUNNER_FORK : RUNNER_NATIVE;
+}
+
+int runner_engine_check(enum runner_engine engine, const struct elfprobe *elf, struct err *err)
+{
+    if (engine == RUNNER_FORK && !elf->instrumented)
+        return err_set(err, -EINVAL,
+                       "has no fork server; build it with afl-clang-fast or the like");
+    return 0;
+}
 
 static bool take(struct shared *s, size_t *ret_index)
 {
@@ -61,35 +84,48 @@ static void give_up(struct shared *s, int code, const struct err *err)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* One input in one server, told in *r. 0, or -errno of a server that does not come back. */
-static int run_one(const struct runner_job *job, struct forkserver *fs, const uint8_t *data,
-                   size_t size, struct runner_result *r, struct err *err)
+static int run_native(struct worker *w, const uint8_t *data, size_t size, struct runner_result *r,
+                      struct err *err)
 {
-    int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS, i, rc;
+    int rc = native_run(w->native, data, size, &r->run, err);
 
-    r->data = data;
-    r->size = size;
+    if (rc == 0 && r->run.end != FORKSERVER_OK)
+        r->text = native_text(w->native, &r->text_bytes);
+    return rc;
+}
+
+static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct runner_result *r,
+                    struct err *err)
+{
+    const struct runner_job *job = w->shared->job;
+    const int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS;
+    int rc;
+
     r->run.end = FORKSERVER_LOST;
-    for (i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
-        rc = forkserver_run(fs, data, size, &r->run, err);
-        if (rc == -EFBIG) {
-            r->code = rc;
-            return 0;
-        }
+    for (int i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
+        rc = forkserver_run(w->fs, data, size, &r->run, err);
         if (rc < 0)
             return rc;
     }
-    r->map = forkserver_map(fs);
-    r->map_bytes = forkserver_map_bytes(fs);
-    map_classify(forkserver_map(fs), r->map_bytes);
+    r->map = forkserver_map(w->fs);
+    r->map_bytes = forkserver_map_bytes(w->fs);
+    map_classify(forkserver_map(w->fs), r->map_bytes);
     r->edges = map_edges(r->map, r->map_bytes);
     r->map_hash = map_hash(r->map, r->map_bytes);
     if (r->run.end != FORKSERVER_OK)
-        r->text = forkserver_text(fs, &r->text_bytes);
+        r->text = forkserver_text(w->fs, &r->text_bytes);
     return 0;
 }
 
-static int read_and_run(struct worker *w, struct forkserver *fs, size_t index, struct err *err)
+static void tell(struct worker *w, const struct runner_result *r)
+{
+    (void)pthread_mutex_lock(&w->shared->lock);
+    w->shared->job->done(w->shared->job->ctx, r);
+    (void)pthread_mutex_unlock(&w->shared->lock);
+}
+
+/* 0, or -errno of a server that does not come back. */
+static int read_and_run(struct worker *w, size_t index, struct err *err)
 {
     const struct runner_job *job = w->shared->job;
     struct runner_result r = {.index = index, .text = ""};
@@ -98,13 +134,16 @@ static int read_and_run(struct worker *w, struct forkserver *fs, size_t index, s
     int rc = 0;
 
     r.code = job->read(job->ctx, index, &data, &size);
+    r.data = data;
+    r.size = size;
     if (r.code == 0)
-        rc = run_one(job, fs, data, size, &r, err);
-    if (rc < 0)
+        rc = w->native != NULL ? run_native(w, data, size, &r, err)
+                               : run_fork(w, data, size, &r, err);
+    if (rc == -EFBIG)
+        r.code = rc;
+    else if (rc < 0)
         return rc;
-    (void)pthread_mutex_lock(&w->shared->lock);
-    job->done(job->ctx, &r);
-    (void)pthread_mutex_unlock(&w->shared->lock);
+    tell(w, &r);
     return 0;
 }
 
@@ -119,13 +158,18 @@ static void pin(int cpu)
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+static int worker_open(struct worker *w, const struct forkserver_opts *opts, struct err *err)
+{
+    if (w->shared->job->engine == RUNNER_NATIVE)
+        return native_open(opts, &w->native, err);
+    return forkserver_open(opts, &w->fs, err);
+}
+
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
-    const struct runner_job *job = w->shared->job;
-    struct forkserver_opts opts = job->program;
+    struct forkserver_opts opts = w->shared->job->program;
     cleanup_free char *scratch = NULL;
-    struct forkserver *fs = NULL;
     struct err err = {0};
     size_t index = 0;
     int rc = 0;
@@ -138,12 +182,13 @@ static void *worker_main(void *arg)
             rc = err_sys(&err, -errno, "%s", scratch);
     }
     if (rc == 0)
-        rc = forkserver_open(&opts, &fs, &err);
+        rc = worker_open(w, &opts, &err);
     while (rc == 0 && take(w->shared, &index))
-        rc = read_and_run(w, fs, index, &err);
+        rc = read_and_run(w, index, &err);
     if (rc < 0)
         give_up(w->shared, rc, &err);
-    forkserver_close(fs);
+    forkserver_close(w->fs);
+    native_close(w->native);
     if (scratch != NULL)
         (void)path_remove_tree(scratch);
     return NULL;

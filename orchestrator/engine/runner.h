@@ -9,20 +9,33 @@
 
 #include "base/err.h"
 #include "engine/forkserver.h"
+#include "plan/elfprobe.h"
 
 /*
- * Runs many inputs in several fork servers of one program, each with a thread and a core of its own. Inputs are named by a number;
+ * Runs many inputs in several servers of one program, each with a thread and a core of its own. Inputs are named by a number;
  * they are handed out in their order and end in any. An input that its server died of is run once more in a fresh one, so that
  * nobody is blamed for another's damage.
  */
+enum runner_engine {
+    RUNNER_FORK,  /* AFL++'s fork server; needs an instrumented program */
+    RUNNER_NATIVE /* a process an input, for any program; no map */
+};
+#define RUNNER_ENGINES 2
+/* "fork" or "native" */
+const char *runner_engine_name(enum runner_engine engine);
+/* The fastest that a program can be run by. */
+enum runner_engine runner_engine_best(const struct elfprobe *elf);
+/* 0, or -EINVAL with one line for a person: what the program lacks for that engine. */
+int runner_engine_check(enum runner_engine engine, const struct elfprobe *elf, struct err *err);
+
 struct runner_result {
     size_t index;
     int code; /* 0; or -errno: the input could not be read or is too large, and nothing was run */
     struct forkserver_run run; /* from here on only with code 0 */
     const uint8_t *data;       /* the input; of the call only */
     size_t size;
-    const uint8_t *map; /* in buckets; of the call only */
-    size_t map_bytes, edges;
+    const uint8_t *map;      /* in buckets; of the call only; NULL of a native run */
+    size_t map_bytes, edges; /* 0 then */
     uint64_t map_hash;
     const char *
         text; /* printed by the program, of a run that did not end well; "" else; of the call only */
@@ -31,6 +44,7 @@ struct runner_result {
 
 struct runner_job {
     struct forkserver_opts program; /* scratch: each server makes an own folder below it */
+    enum runner_engine engine;
     size_t inputs;
     int workers;      /* 0: one a core that we may use, and no more than there are inputs */
     int max_attempts; /* of one whose server is lost; 0: 2 */
@@ -46,7 +60,7 @@ struct runner_job {
 };
 
 /*
- * Blocks until all is done. 0; -ECANCELED; or what forkserver_open said of the first server that could not be started, when done() was not called for
+ * Blocks until all is done. 0; -ECANCELED; or what was said of the first server that could not be started, when done() was not called for
  * some.
  */
 int runner_run(const struct runner_job *job, struct err *err);
