@@ -204,7 +204,13 @@ $(BUILD)/tests/engine/%: tests/engine/target.c $(BUILD)/.stamp-harness-afl
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(if $(filter asan,$*),AFL_USE_ASAN=1) AFL_QUIET=1 $(AFL_CC) $(call h_flags,afl) $(engine_flags) -o $@ $<
-$(BUILD)/tests/unit/test_forkserver: $(ENGINE_TARGETS) $(PRELOAD)
+# One that keeps state from input to input.
+$(BUILD)/tests/engine/stateful: tests/engine/stateful.c $(BUILD)/.stamp-harness-afl
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)AFL_QUIET=1 $(AFL_CC) $(call h_flags,afl) -o $@ $<
+ENGINE_TARGETS += $(BUILD)/tests/engine/stateful
+$(BUILD)/tests/unit/test_forkserver $(BUILD)/tests/unit/test_stability: $(ENGINE_TARGETS) $(PRELOAD)
 
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run

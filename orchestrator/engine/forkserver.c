@@ -130,6 +130,7 @@ bool forkserver_judge(struct forkserver *fs, uint32_t word, bool killed, struct 
     if (WIFSTOPPED(status)) {
         /* Done, and waiting for the next; or stopped before our signal struck. */
         fs->was_killed = killed;
+        fs->child_waits = !killed;
         return WSTOPSIG(status) == SIGSTOP;
     }
     if (WIFSIGNALED(status)) {
@@ -178,6 +179,7 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
         forkserver_word(fs, deadline_ms + GRACE_MS, &word) < 0)
         return lost(fs, ret);
     fs->was_killed = 0;
+    fs->child_waits = false;
     if (word == 0 || word > INT32_MAX || handshake_is_error(&fs->greeting, word, NULL))
         return lost(fs, ret);
     fs->child = (pid_t)word;
@@ -193,6 +195,18 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
         return lost(fs, ret);
     *ret = run;
     return 0;
+}
+
+void forkserver_fresh(struct forkserver *fs)
+{
+    if (fs->server <= 0 || !fs->child_waits)
+        return;
+    /* The server is told as of a child that ran out of time: it reaps it and forks another. */
+    if (forkserver_kill_child(fs))
+        fs->was_killed = 1;
+    else
+        forkserver_stop(fs, NULL);
+    fs->child_waits = false;
 }
 
 uint8_t *forkserver_map(struct forkserver *fs)

@@ -71,6 +71,11 @@ int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret,
  */
 int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct forkserver_run *ret,
                    struct err *err);
+/*
+ * The next run is the first of a new child. Without it a persistent program keeps its child, and what its inputs leave behind, from run
+ * to run.
+ */
+void forkserver_fresh(struct forkserver *fs);
 /* Counts of the last run, one byte an edge; valid and writable until the next. */
 uint8_t *forkserver_map(struct forkserver *fs);
 size_t forkserver_map_bytes(const struct forkserver *fs);

@@ -29,6 +29,7 @@ struct forkserver {
     int input_fd; /* standard input of the program, or the file of "@@" */
     int text_fd;
     pid_t server, child;
+    bool child_waits; /* it is done with its input and stopped */
     uint32_t was_killed;
     long starts;
     char *text;

@@ -159,6 +159,7 @@ static int start_once(struct forkserver *fs, struct err *err)
     status = from_server[1];
     fs->starts++;
     fs->was_killed = 0;
+    fs->child_waits = false;
     fs->heard = 0;
     (void)lseek(fs->text_fd, 0, SEEK_SET);
     rc = forkserver_spawn(fs, (const int[]){fs->control_end_fd, status}, at, 2, err);
