@@ -19,6 +19,7 @@
 #include "engine/map.h"
 #include "sys/cpu.h"
 
+#define ROUNDS     4 /* of two orders */
 #define ALONE_PART 2 /* half of the budget is for the runs alone */
 
 /* ---- shuffled ---- */
@@ -88,33 +89,67 @@ static bool stands_out_ended(const struct stability *s, size_t index,
            !stability_is_known(k, shot->hash);
 }
 
-static int in_order(struct stability *s, struct stability_series *one)
+static void reverse(size_t *v, size_t n)
 {
-    size_t child = 0; /* where the process of now began */
+    for (size_t i = 0; i < n / 2; i++) {
+        const size_t was = v[i];
+
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = was;
+    }
+}
+
+/* All of s->order that end, or do not end, their process alone. No more those that are known to end it by what was before. */
+static int in_order(struct stability *s, bool ends, struct stability_series *one)
+{
+    cleanup_free size_t *row = xcalloc(s->n_order + 1, sizeof(*row));
+    size_t n = 0, child = 0; /* where the process of now began */
 
     stability_freshen(&s->line);
-    for (size_t i = 0; i < s->n_order; i++) {
+    for (size_t i = 0; i < s->n_order && !s->ret->over; i++) {
         const size_t index = s->order[i];
         struct stability_shot shot;
-        int rc = stability_shoot_file(s, &s->line, index, &shot);
+        int rc;
 
+        if (s->known[index].deadly || s->known[index].ends != ends)
+            continue;
+        rc = stability_shoot_file(s, &s->line, index, &shot);
         if (rc < 0)
             return rc;
         if (rc > 0)
             continue;
         if (shot.first && !shot.last)
-            child = i;
+            child = n;
         if (stands_out(s, index, &shot) || stands_out_ended(s, index, &shot)) {
-            rc = look_into(s, &shot, s->order + child, i - child, index, one);
+            rc = look_into(s, &shot, row + child, n - child, index, one);
             if (rc < 0)
                 return rc;
         }
-        if (stability_over(s)) {
-            s->ret->over = true;
-            break;
-        }
+        row[n++] = index;
+        s->ret->over = stability_over(s);
     }
     return 0;
+}
+
+/*
+ * Forward and backward, and again while an input was found that ended the process by what was before, as it took away the state that the
+ * others behind it were to meet. Those that end it in any case come last for the same reason.
+ */
+static int shuffled(struct stability *s, struct stability_series *one)
+{
+    size_t before = SIZE_MAX;
+    int rc = 0;
+
+    for (int i = 0; i < ROUNDS && rc == 0 && before != s->ret->count[STABILITY_STATEFUL]; i++) {
+        before = s->ret->count[STABILITY_STATEFUL];
+        for (int k = 0; k < 2 && rc == 0; k++) {
+            rc = in_order(s, false, one);
+            if (rc == 0)
+                rc = in_order(s, true, one);
+            reverse(s->order, s->n_order);
+        }
+    }
+    return rc;
 }
 
 /*
@@ -170,16 +205,6 @@ static void shuffle(size_t *v, size_t n, uint64_t seed)
     }
 }
 
-static void reverse(size_t *v, size_t n)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        const size_t was = v[i];
-
-        v[i] = v[n - 1 - i];
-        v[n - 1 - i] = was;
-    }
-}
-
 static int size_order(const void *a, const void *b, void *ctx)
 {
     const struct stability *s = ctx;
@@ -208,10 +233,7 @@ static int check(struct stability *s)
     memcpy(s->by_size, s->order, s->n_order * sizeof(*s->order));
     qsort_r(s->by_size, s->n_order, sizeof(*s->by_size), size_order, s);
     if (rc == 0)
-        rc = in_order(s, &one);
-    reverse(s->order, s->n_order);
-    if (rc == 0 && !s->ret->over)
-        rc = in_order(s, &one);
+        rc = shuffled(s, &one);
     if (rc == 0 && !s->ret->over)
         rc = behind_culprits(s, &one);
     free(one.v);

@@ -18,7 +18,8 @@
  * run of a child, its last one and those between enter and leave the loop in other ways. An input whose runs differ is stateful when
  * all four children did the same, run by run (it depends on how often it was run); else it is unstable, or flaky when its verdict differs.
  *
- * Shuffled: all inputs in one process in an order made from the seed, then backwards, so that of any two each is once before the other.
+ * Shuffled: all inputs in one process in an order made from the seed, then backwards, so that of any two each is once before the other;
+ * those that end their process in any case come behind the others, and without those found to end it by state it is done again.
  * A verdict that is not the one alone always counts, but for a timeout, which must repeat. A map counts when an edge has a count (in
  * AFL++'s buckets) above or below all that the input has shown alone in two fresh children, the edge does not vary by itself, and the
  * same is seen again when what was before is run again in a fresh child. So what a first run sets up, at once or piece by piece, is

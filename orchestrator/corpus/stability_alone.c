@@ -133,6 +133,7 @@ void stability_tell(struct stability *s, const struct stability_finding *f)
     r->count[f->kind]++;
     if (f->kind != STABILITY_UNSTABLE)
         s->known[f->index].done = true;
+    s->known[f->index].deadly = !stability_verdict_same(f->alone, f->other);
     if (r->n_findings >= STABILITY_TOLD)
         return;
     r->findings = xreallocarray(r->findings, r->n_findings + 1, sizeof(*r->findings));
@@ -190,6 +191,7 @@ static int run_alone(struct stability *s, size_t index, struct stability_series 
     }
     k->size = size;
     k->verdict = s->spread.verdict;
+    k->ends = !s->spread.steady;
     for (int i = 0; i < one->n; i++)
         stability_know_hash(k, one->v[i].hash);
     return rc;

@@ -49,7 +49,9 @@ struct stability_known {
     uint64_t size;
     struct stability_verdict verdict;
     uint8_t n_hashes;
-    bool done; /* told already */
+    bool done;   /* told already */
+    bool deadly; /* it is told that it ends its process in another way than alone */
+    bool ends;   /* its process ends with it, alone */
     bool unread;
 };
 

@@ -231,6 +231,33 @@ static void inputs_are_as_large_as_aflpp_takes(void **state)
     free(big);
 }
 
+static void a_fresh_child_knows_nothing_of_the_last(void **state)
+{
+    struct forkserver *fs = open_target("stateful", NULL, 2000);
+    int i;
+
+    (void)state;
+    for (i = 0; i < 50; i++) {
+        assert_int_equal(run(fs, "p").end, FORKSERVER_OK);
+        if (i % 2 == 0)
+            forkserver_fresh(fs);
+        assert_int_equal(run(fs, "x").end, i % 2 == 0 ? FORKSERVER_OK : FORKSERVER_CRASH);
+        forkserver_fresh(fs);
+        forkserver_fresh(fs);
+    }
+    assert_int_equal(run(fs, "L").end, FORKSERVER_TIMEOUT);
+    forkserver_fresh(fs);
+    assert_int_equal(run(fs, "x").end, FORKSERVER_OK);
+    assert_int_equal(forkserver_starts(fs), 1);
+    forkserver_close(fs);
+    fs = open_target("stdin", NULL, 2000);
+    assert_int_equal(run(fs, "abc").end, FORKSERVER_OK);
+    forkserver_fresh(fs);
+    assert_int_equal(run(fs, "A").end, FORKSERVER_CRASH);
+    assert_int_equal(forkserver_starts(fs), 1);
+    forkserver_close(fs);
+}
+
 /* The process that closes dies without a word: server and child go with it. */
 static void a_client_that_is_killed_leaves_nothing(void **state)
 {
@@ -524,6 +551,7 @@ int main(void)
         T(a_program_that_reads_a_file_ends_in_every_way),
         T(a_sanitizer_build_tells_why),
         T(inputs_are_as_large_as_aflpp_takes),
+        T(a_fresh_child_knows_nothing_of_the_last),
         T(a_client_that_is_killed_leaves_nothing),
         T(what_is_no_fork_server_is_said),
         T(each_step_of_a_greeting_may_be_wrong),
