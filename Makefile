@@ -231,7 +231,7 @@ check-san:
 # The kill matrix: a real campaign a seed, 3 to 8 s each.
 N           ?= 2000
 check-faults: programs units
-	@FZ_FAULTS_ALL=1 UNIT_LIMIT=1800 $(run_tests) $(FAULT_UNITS) tests/e2e/64-write-faults.sh
+	@FZ_FAULTS_ALL=1 UNIT_LIMIT=1800 BUILD=$(BUILD) STRICT=1 sh tests/run $(FAULT_UNITS) tests/e2e/64-write-faults.sh
 
 check-kill: programs
 	@python3 tests/kill/kill.py --build $(BUILD) --seeds 0-199
@@ -404,13 +404,13 @@ PLANT_VARIANTS ?= $(H_PLANT_VARIANTS)
 plant_key    = $(shell awk -v id='[$(1)]' -v key='$(2)' '/^\[/ { on = $$0 == id } \
 	on && $$1 == key && $$2 == "=" { print $$3 }' harnesses/plants.ini)
 plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
-	$(PLANT) $(if $(filter demo,$(goals)),CHUNK_MAX_PLUS1))
+	$(PLANT) $(if $(filter demo check-faults,$(goals)),CHUNK_MAX_PLUS1))
 plants_of_tests := CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
 	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl SESS_STALL/afl
 # For the tests, of plant 1: a bug that shows in a sanitizer build only is replayed there.
 plant_tested = replay $(filter asan,$(call plant_key,$(1),variant)) \
 	$(patsubst $(1)/%,%,$(filter $(1)/%,$(plants_of_tests)))
-plant_variants = $(if $(filter check check-e2e,$(goals)),$(sort $(call plant_tested,$(1))),$(PLANT_VARIANTS))
+plant_variants = $(if $(filter check check-e2e check-faults,$(goals)),$(sort $(call plant_tested,$(1))),$(PLANT_VARIANTS))
 # What plant 1 changes in target 2: the sources that name it, or all where a header does.
 plant_grep   = $(shell grep -lw PLANT_BUG_$(1) $(2) /dev/null)
 plant_files  = $(if $(call plant_grep,$(1),$(wildcard $(addsuffix *.h,$(sort $(dir $(call h_src,$(2))))))),\
@@ -430,7 +430,7 @@ plant: plants
 	@$(if $(PLANT),,echo 'usage: make plant PLANT=ID; known: $(H_PLANTS)' >&2; exit 2)
 	@$(foreach p,$(filter-out $(H_PLANTS),$(PLANT)),echo 'no plant $(p) in harnesses/plants.ini' >&2; exit 2;)
 	@$(foreach v,$(filter-out $(H_PLANT_VARIANTS),$(PLANT_VARIANTS)),echo 'no variant $(v) of plants' >&2; exit 2;)
-check check-e2e: plants
+check check-e2e check-faults: plants
 
 # A custom mutator for afl-fuzz: mutator.c with the operations (ops.c) that the target decodes.
 H_MUTATORS  := $(patsubst harnesses/targets/%/mutator.c,%,$(wildcard harnesses/targets/*/mutator.c))
