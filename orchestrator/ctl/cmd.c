@@ -27,11 +27,11 @@
 #define PING_MS 2000
 
 const struct cmd_entry *const cmd_table[] = {
-    &cmd_run,    &cmd_start,  &cmd_stop,     &cmd_pause,     &cmd_resume,
-    &cmd_status, &cmd_wait,   &cmd_list,     &cmd_logs,      &cmd_artifacts,
-    &cmd_report, &cmd_bundle, &cmd_selftest, &cmd_verify,    &cmd_check,
-    &cmd_plan,   &cmd_replay, &cmd_distill,  &cmd_stability, &cmd_corpus,
-    &cmd_init,   &cmd_doctor, &cmd_version,  &cmd_help,      NULL,
+    &cmd_run,       &cmd_start,    &cmd_stop,   &cmd_pause,     &cmd_resume, &cmd_status,
+    &cmd_wait,      &cmd_list,     &cmd_logs,   &cmd_artifacts, &cmd_report, &cmd_bundle,
+    &cmd_selftest,  &cmd_verify,   &cmd_check,  &cmd_plan,      &cmd_replay, &cmd_distill,
+    &cmd_stability, &cmd_coverage, &cmd_corpus, &cmd_init,      &cmd_doctor, &cmd_version,
+    &cmd_help,      NULL,
 };
 
 int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)

@@ -26,7 +26,7 @@ struct cmd_entry {
 extern const struct cmd_entry cmd_check, cmd_plan, cmd_start, cmd_run, cmd_status, cmd_stop,
     cmd_pause, cmd_resume, cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify,
     cmd_bundle, cmd_selftest, cmd_doctor, cmd_init, cmd_corpus, cmd_replay, cmd_distill,
-    cmd_stability, cmd_version, cmd_help;
+    cmd_stability, cmd_coverage, cmd_version, cmd_help;
 extern const struct cmd_entry *const cmd_table[]; /* NULL-terminated */
 
 /* Prints "fuzzctl VERB: text" to stderr and returns code. */

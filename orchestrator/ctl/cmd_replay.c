@@ -23,12 +23,10 @@
 #include "ctl/replay_harness.h"
 #include "ctl/replay_scope.h"
 #include "ctl/replay_target.h"
+#include "ctl/spec_word.h"
 #include "report/fields.h"
 #include "spec/spec.h"
 
-#define SPECS_DIR   "conf/campaigns"
-#define SPEC_EXT    ".ini"
-#define GATE_SPEC   SPECS_DIR "/prerelease" SPEC_EXT
 #define TIMEOUT_MAX (3600 * INT64_C(1000))
 #define JOBS_MAX    256
 
@@ -129,8 +127,8 @@ static int is_spec_name(const struct dirent *de)
 {
     size_t n = strlen(de->d_name);
 
-    return de->d_name[0] != '.' && n > strlen(SPEC_EXT) &&
-           strcmp(de->d_name + n - strlen(SPEC_EXT), SPEC_EXT) == 0;
+    return de->d_name[0] != '.' && n > strlen(SPEC_WORD_EXT) &&
+           strcmp(de->d_name + n - strlen(SPEC_WORD_EXT), SPEC_WORD_EXT) == 0;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -153,7 +151,8 @@ static int replay_folder(struct replay *r, const char *path)
     }
     free(names);
     return n > 0 ? EXIT_DONE
-                 : cmd_fail(&cmd_replay, EXIT_USAGE, "%s: no *%s in this folder", path, SPEC_EXT);
+                 : cmd_fail(&cmd_replay, EXIT_USAGE, "%s: no *%s in this folder", path,
+                            SPEC_WORD_EXT);
 }
 
 static bool is_there(const char *path)
@@ -161,23 +160,6 @@ static bool is_there(const char *path)
     struct stat st;
 
     return stat(path, &st) == 0;
-}
-
-/*
- * The campaign file or folder that the first word names, or NULL when it names a target: a path, the name of a file
- * in conf/campaigns, or whatever is there. Caller frees.
- */
-static char *spec_named(const char *word)
-{
-    size_t n = strlen(word);
-    cleanup_free char *usual = xasprintf("%s/%s%s", SPECS_DIR, word, SPEC_EXT);
-
-    if (strchr(word, '/') != NULL ||
-        (n > strlen(SPEC_EXT) && strcmp(word + n - strlen(SPEC_EXT), SPEC_EXT) == 0))
-        return xstrdup(word);
-    if (is_there(usual))
-        return steal_ptr(&usual);
-    return is_there(word) ? xstrdup(word) : NULL;
 }
 
 static int replay_path(struct replay *r, const char *path)
@@ -194,12 +176,12 @@ static int replay_all(struct replay *r, const char *path)
 {
     if (path != NULL)
         return replay_path(r, path);
-    if (is_there(GATE_SPEC))
-        return replay_path(r, GATE_SPEC);
-    if (is_there(SPECS_DIR))
-        return replay_path(r, SPECS_DIR);
+    if (is_there(SPEC_WORD_GATE))
+        return replay_path(r, SPEC_WORD_GATE);
+    if (is_there(SPEC_WORD_DIR))
+        return replay_path(r, SPEC_WORD_DIR);
     return cmd_fail(&cmd_replay, EXIT_USAGE, "name a campaign file: there is neither %s nor %s/",
-                    GATE_SPEC, SPECS_DIR);
+                    SPEC_WORD_GATE, SPEC_WORD_DIR);
 }
 
 static int check_names(const struct replay *r)
@@ -393,7 +375,7 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     if (optind < argc)
-        path = spec_named(argv[optind]);
+        path = spec_word(argv[optind]);
     if (path != NULL)
         optind++;
     r.names = argv + optind;

@@ -27,8 +27,8 @@ struct job {
 };
 
 static const char *const own_keys[] = {"replay", "seeds", "regressions"};
-static const char *const other_keys[] = {"harness",    "cmplog", "sanitizer", "laf",  "mutator",
-                                         "dictionary", "watch",  "build",     "cores"};
+static const char *const other_keys[] = {"harness", "cmplog",     "sanitizer", "laf",   "coverage",
+                                         "mutator", "dictionary", "watch",     "build", "cores"};
 
 static bool is_one_of(const char *key, const char *const *keys, size_t n)
 {

@@ -30,8 +30,8 @@ struct spec_limits {
 
 struct spec_target {
     char *name;
-    int line;                                                    /* of its section */
-    char *harness, *cmplog, *sanitizer, *replay, *laf, *mutator; /* absolute or NULL */
+    int line;                                                               /* of its section */
+    char *harness, *cmplog, *sanitizer, *replay, *laf, *coverage, *mutator; /* absolute or NULL */
     struct strv args, env;
     char *seeds, *dictionary;  /* absolute; dictionary may be NULL */
     struct strv after;         /* names of targets that must end clean first */

@@ -51,6 +51,7 @@ const struct spec_key spec_keys[] = {
     {"sanitizer", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build with a sanitizer", TARGET(sanitizer)},
     {"replay", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build by a plain compiler", TARGET(replay)},
     {"laf", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build with AFL_LLVM_LAF_ALL=1", TARGET(laf)},
+    {"coverage", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build by clang with -fprofile-instr-generate -fcoverage-mapping", TARGET(coverage)},
     {"mutator", SPEC_TARGET, SPEC_PATH_FILE, 0, 0, NULL, NULL, "library with a custom mutator", TARGET(mutator)},
     {"args", SPEC_TARGET, SPEC_LIST, 0, 256, NULL, NULL, "arguments of the program, one a line", TARGET(args)},
     {"env", SPEC_TARGET, SPEC_LIST, 0, 256, NULL, NULL, "its environment, one NAME=VALUE a line", TARGET(env)},

@@ -55,7 +55,7 @@ static int capture_append(struct capture *c, const char *data, size_t n)
 /* Reads what is there; rounds bounds a program that writes faster than we drop. */
 static int capture_read(struct capture *c, int rounds)
 {
-    static char buf[READ_CHUNK];
+    static _Thread_local char buf[READ_CHUNK];
 
     while (c->fd >= 0 && rounds-- > 0) {
         ssize_t n = read(c->fd, buf, sizeof(buf));

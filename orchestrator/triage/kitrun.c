@@ -181,7 +181,7 @@ static void take_err(struct session *s, const char *buf, size_t n)
 /* Takes what a stream has: 1 there was something, 0 nothing now, or -errno. An ended stream is closed. */
 static int drain(struct session *s, int *fd)
 {
-    static char buf[65536];
+    static _Thread_local char buf[65536];
     ssize_t n;
 
     if (*fd < 0)
