@@ -22,6 +22,7 @@
 
 #define TREE_MAX_FILES 1000000
 #define TREE_MAX_DEPTH 64
+#define TREE_MAX_BYTES (UINT64_C(4) << 30)
 
 /* Opens a regular file for reading. Descriptor or -errno. */
 static int open_regular(int dirfd, const char *path, int flags, struct stat *ret_st)
@@ -139,6 +140,11 @@ int file_sync_parent(int dirfd, const char *path)
 int file_write_atomic(int dirfd, const char *path, const void *data, size_t size, mode_t mode)
 {
     cleanup_free char *tmp = xasprintf("%s.tmp-%ld", path, (long)getpid());
+    struct stat st;
+    /* A rename would put a file where a device or a pipe was, and that of the whole host. */
+    if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+        !S_ISLNK(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
     /* A temporary of that name was left by a dead process that had our pid. */
     if (unlinkat(dirfd, tmp, 0) < 0 && errno != ENOENT)
         return -errno;
@@ -159,6 +165,20 @@ int file_write_atomic(int dirfd, const char *path, const void *data, size_t size
     return file_sync_parent(dirfd, path);
 }
 
+int file_write_named(const char *path, const void *data, size_t size, mode_t mode)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+        return file_write_atomic(AT_FDCWD, path, data, size, mode);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -errno;
+    int r = file_write_all(fd, data, size);
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
 static void digest_hex(SHA2_CTX *ctx, char ret_hex[65])
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -174,6 +194,8 @@ int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65
     cleanup_close int fd = open_regular(dirfd, path, O_NOFOLLOW, &st);
     if (fd < 0)
         return fd;
+    if ((uint64_t)st.st_size > max_bytes)
+        return -EFBIG;
     enum { CHUNK = 1 << 16 };
     cleanup_free unsigned char *buf = xmalloc(CHUNK);
     uint64_t total = 0;
@@ -257,9 +279,12 @@ int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files)
     SHA256Init(&ctx);
     if (r == 0 && files.n > 0)
         qsort(files.v, files.n, sizeof(*files.v), compare_names);
+    uint64_t left = TREE_MAX_BYTES;
     for (size_t i = 0; r == 0 && i < files.n; i++) {
         char hex[65];
-        r = file_sha256(top, files.v[i], UINT64_MAX, hex, NULL);
+        uint64_t size = 0;
+        r = file_sha256(top, files.v[i], left, hex, &size);
+        left -= size;
         SHA256Update(&ctx, (const uint8_t *)files.v[i], strlen(files.v[i]) + 1);
         SHA256Update(&ctx, (const uint8_t *)hex, 64);
     }

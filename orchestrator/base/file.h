@@ -25,8 +25,11 @@ int file_read_follow(int dirfd, const char *path, size_t max_bytes, char **ret_d
 /* Same for files below /proc and /sys, whose size is not known before. */
 int file_read_proc(const char *path, size_t max_bytes, char **ret_data);
 
-/* Writes data to path.tmp-<pid>, fsyncs, renames over path, fsyncs the folder. On failure path is as it was and the temporary is gone. 0 or -errno. */
+/* Writes data to path.tmp-<pid>, fsyncs, renames over path, fsyncs the folder. On failure path is as it was and the temporary is gone. A device, pipe or socket is not replaced (-EEXIST). 0 or -errno. */
 int file_write_atomic(int dirfd, const char *path, const void *data, size_t size, mode_t mode);
+
+/* The same for an output that a person named: what is there and no plain file (a device, a pipe, a link) is written into, not replaced. */
+int file_write_named(const char *path, const void *data, size_t size, mode_t mode);
 
 /* write(2) until all is out. 0 or -errno. */
 int file_write_all(int fd, const void *data, size_t size);
@@ -38,7 +41,7 @@ int file_sync_parent(int dirfd, const char *path);
 int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65],
                 uint64_t *ret_size);
 
-/* SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree; n_files may be NULL. 0 or -errno. */
+/* SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree; n_files may be NULL. Over a million files or 4 GiB is -EFBIG. 0 or -errno. */
 int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files);
 
 #endif

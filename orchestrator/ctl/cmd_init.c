@@ -64,8 +64,11 @@ static int put_file(const struct init *in, const char *out, const char *text, co
 {
     cleanup_free char *dir = path_dirname(out);
     cleanup_free char *tmp = xasprintf("%s/.fuzzctl-init.%d.ini", dir, (int)getpid());
-    int r = file_write_atomic(AT_FDCWD, tmp, text, strlen(text), 0644);
+    struct stat st;
 
+    if (lstat(out, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return cmd_fail(&cmd_init, EXIT_ERROR, "%s is there and no plain file; name another", out);
+    int r = file_write_atomic(AT_FDCWD, tmp, text, strlen(text), 0644);
     if (r < 0)
         return cmd_fail(&cmd_init, EXIT_ERROR, "%s: %s", dir, strerror(-r));
     int code = read_back(tmp, d);

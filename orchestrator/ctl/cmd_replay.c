@@ -233,7 +233,7 @@ static int write_junit(const char *path, const json_t *doc)
     replay_print_junit(doc, out);
     if (fclose(out) != 0)
         return cmd_fail(&cmd_replay, EXIT_ERROR, "%s: %s", path, strerror(errno));
-    r = file_write_atomic(AT_FDCWD, path, text, size, 0644);
+    r = file_write_named(path, text, size, 0644);
     if (r < 0)
         return cmd_fail(&cmd_replay, EXIT_ERROR, "%s: %s", path, strerror(-r));
     return EXIT_DONE;

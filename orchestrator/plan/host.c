@@ -131,7 +131,10 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
         return;
     r = file_tree_sha256(t->seeds, facts->seeds_sha256, &facts->n_seeds);
     if (r < 0) {
-        (void)err_sys(&err, r, "%s cannot be read", t->seeds);
+        if (r == -EFBIG)
+            (void)err_set(&err, r, "%s holds more than 4G or a million files", t->seeds);
+        else
+            (void)err_sys(&err, r, "%s cannot be read", t->seeds);
         (void)snprintf(facts->seeds_error, sizeof(facts->seeds_error), "%.250s", err.msg);
     }
 }

@@ -62,6 +62,12 @@ line=$(grep '^FAIL ' "$T/out")
 assert_match "told with target, file, class, invariant and detail" \
     '^FAIL chunk_frame .*002-two: invariant B1: plain; again: ' "$line"
 assert_eq "in one line" 1 "$(printf '%s\n' "$line" | wc -l)"
+mkfifo "$T/junit.pipe"
+cat "$T/junit.pipe" >"$T/junit.piped" &
+assert_exit "a report for a pipe goes into it" 10 "$FUZZCTL" replay "$T/b.ini" --junit "$T/junit.pipe"
+wait $!
+assert_match "whole" '</testsuites>' "$(cat "$T/junit.piped")"
+check "and leaves it there" test -p "$T/junit.pipe"
 sh -c "${line##*; again: }" >"$T/again" 2>&1
 assert_eq "its command dies by the same signal" 134 $?
 assert_match "for the same reason" 'inv=B1' "$(cat "$T/again")"

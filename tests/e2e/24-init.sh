@@ -179,6 +179,10 @@ if printf '.globl _start\n_start: nop\n' >n.s && as --32 -o n.o n.s 2>>cc.log &&
 else
     skip "a 32-bit program" "the assembler makes none here"
 fi
+mkfifo out.pipe
+assert_exit "an output that is a pipe is refused, also by force" 1 "$FUZZCTL" init ./file-afl -o out.pipe --force
+assert_match "and told" 'out.pipe is there and no plain file' "$(cat "$T/err")"
+check "and still one" test -p out.pipe
 assert_exit "no program at all is wrong usage" 2 "$FUZZCTL" init
 assert_exit "a bad name is told" 2 "$FUZZCTL" init ./file-afl --name 'a b'
 cd "$TOP" || exit 1

@@ -241,6 +241,51 @@ static void times_have_fixed_forms(void **state)
     assert_true(before > 0 && clock_now_ms() >= before);
 }
 
+static void a_write_never_puts_a_file_in_the_place_of_a_device(void **state)
+{
+    (void)state;
+    cleanup_free char *pipe = xasprintf("%s/pipe", top);
+    cleanup_free char *link = xasprintf("%s/link", top);
+    cleanup_free char *data = NULL;
+    char got[8] = "";
+    struct stat st;
+    size_t size = 0;
+
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    cleanup_close int fd = open(pipe, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(file_write_atomic(dirfd_top, "pipe", "x", 1, 0600), -EEXIST);
+    assert_int_equal(file_write_named(pipe, "x", 1, 0600), 0);
+    assert_int_equal(read(fd, got, sizeof(got)), 1);
+    assert_int_equal(lstat(pipe, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+
+    assert_int_equal(symlinkat("behind", dirfd_top, "link"), 0);
+    assert_int_equal(file_write_named(link, "two", 3, 0600), 0);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_read(dirfd_top, "behind", 3, &data, &size), 0);
+    assert_int_equal(size, 3);
+    assert_int_equal(file_write_named("/dev/full", "x", 1, 0600), -ENOSPC);
+}
+
+static void a_tree_over_its_bound_is_told_and_not_read(void **state)
+{
+    (void)state;
+    cleanup_free char *dir = xasprintf("%s/huge", top);
+    cleanup_free char *file = xasprintf("%s/huge/f", top);
+    char hex[65];
+
+    assert_int_equal(mkdir(dir, 0700), 0);
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
+    (void)close(fd);
+    int64_t before = clock_now_ms();
+    assert_int_equal(file_tree_sha256(dir, hex, NULL), -EFBIG);
+    assert_true(clock_now_ms() - before < 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_failed_write_leaves_nothing),
         cmocka_unit_test(hashes_are_those_of_sha256),
         cmocka_unit_test(a_tree_has_a_hash_of_names_and_bytes),
+        cmocka_unit_test(a_write_never_puts_a_file_in_the_place_of_a_device),
+        cmocka_unit_test(a_tree_over_its_bound_is_told_and_not_read),
         cmocka_unit_test(a_log_never_grows_past_its_bound),
         cmocka_unit_test(an_error_text_is_one_safe_line),
         cmocka_unit_test(a_list_is_always_ready_for_exec),
