@@ -103,7 +103,8 @@ static json_t *reach_of(const struct promote *p, const char *path)
     if (proc_run(&(struct proc_spec){.argv = &argv,
                                      .cwd = "/",
                                      .timeout_ms = REACH_TIMEOUT_MS,
-                                     .max_out = REACH_OUT_BYTES},
+                                     .max_out = REACH_OUT_BYTES,
+                                     .sweep = true},
                  &res, &err) == 0 &&
         !res.timed_out && res.out != NULL)
         j = json_loads(res.out, JSON_DISABLE_EOF_CHECK, NULL);

@@ -264,7 +264,8 @@ static bool opens_argument(const char *program)
                                            .timeout_ms = TRY_MS,
                                            .cpu_limit_s = TRY_MS / 1000,
                                            .fsize_limit_bytes = 1 << 20,
-                                           .max_out = TRY_BYTES},
+                                           .max_out = TRY_BYTES,
+                                           .sweep = true},
                        &res, &err);
         opened = read(fd, events, sizeof(events)) > 0;
     }

@@ -53,6 +53,8 @@ struct proc_spec {
     size_t max_out;            /* captured bytes of each stream */
     bool oom_victim;           /* the first to be killed for want of memory */
     bool seal;                 /* cannot change cgroups; sys/seal.h, where it is permitted */
+    bool
+        sweep; /* what it leaves behind, in whatever session, is killed; for the main thread only */
     int cgroup_procs_fd
         [4]; /* fds of cgroup.procs files the child writes "0" to; -1 ends the list */
     int cgroup_procs_count;

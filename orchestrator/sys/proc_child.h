@@ -38,4 +38,17 @@ pid_t proc_child_start(const struct proc_child *pc, const char **ret_step);
 /* SIGKILL to the descendants of pid that can be found now, whatever their session. Best effort; pid itself is left alone. */
 void proc_child_kill_tree(pid_t pid);
 
+/*
+ * Makes this process the parent of whatever loses its own below it, remembers the children it has, and at the end kills and reaps those that
+ * came since: what a program that has ended left running. Only in the main thread; elsewhere, or with more children than fit, it does nothing.
+ * Source: PR_SET_CHILD_SUBREAPER(2const), proc(5) task/TID/children.
+ */
+struct proc_sweep {
+    pid_t before[64];
+    int n; /* -1: not swept */
+    int was_subreaper;
+};
+void proc_sweep_begin(struct proc_sweep *s);
+void proc_sweep_end(struct proc_sweep *s);
+
 #endif

@@ -139,13 +139,18 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
     cleanup_close int pidfd = -1;
     const char *step = "fork";
     int64_t start_ms = clock_now_ms();
+    struct proc_sweep sweep = {.n = -1};
     struct rusage ru = {0};
     int status = 0, rc, i;
     pid_t pid;
 
+    if (ps->sweep)
+        proc_sweep_begin(&sweep);
     pid = proc_child_start(pc, &step);
-    if (pid < 0)
+    if (pid < 0) {
+        proc_sweep_end(&sweep);
         return err_sys(err, pid, "%s: %s", ps->argv->v[0], step);
+    }
     for (i = 0; i < 2; i++)
         (void)close(steal_fd(&write_fds[i]));
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
@@ -154,9 +159,9 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
         proc_child_kill_tree(pid);
     /* The program is not reaped yet, so its pid and with it the group's id are still ours. */
     (void)kill(-pid, SIGKILL);
-    while (wait4(pid, &status, 0, &ru) < 0)
-        if (errno != EINTR)
-            return err_sys(err, -errno, "%s: wait", ps->argv->v[0]);
+    while (wait4(pid, &status, 0, &ru) < 0 && errno == EINTR)
+        ;
+    proc_sweep_end(&sweep);
     for (i = 0; i < 2 && rc == -ETIME; i++)
         (void)capture_read(&cap[i], 64);
     if (rc < 0 && rc != -ETIME)

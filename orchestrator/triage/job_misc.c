@@ -55,6 +55,7 @@ static int run_in_scratch(const struct strv *argv, const json_t *job, const char
                            .stdin_path = stdin_path,
                            .timeout_ms = timeout_ms,
                            .max_out = OUTPUT_MAX,
+                           .sweep = true,
                            .cgroup_procs_fd = {-1, -1, -1, -1}};
     int r;
 

@@ -197,6 +197,39 @@ static void run_does_not_wait_for_a_grandchild_that_holds_the_pipe(void **state)
     proc_result_clear(&r);
 }
 
+static void run_ends_what_has_left_its_session(void **state)
+{
+    (void)state;
+    struct strv argv = {0};
+    struct proc_result r = {0};
+    struct err err = {0};
+    struct proc_id other = {0};
+    char *end = NULL;
+    int status = 0;
+    pid_t mine = fork();
+
+    if (mine == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    assert_true(mine > 0);
+    argv_sh(&argv, "setsid sh -c 'trap \"\" TERM; sleep 300 >/dev/null 2>&1 & echo $!; exit'");
+    assert_int_equal(
+        proc_run(
+            &(struct proc_spec){.argv = &argv, .timeout_ms = 10000, .max_out = 100, .sweep = true},
+            &r, &err),
+        0);
+    strv_clear(&argv);
+    long pid = strtol(r.out, &end, 10);
+    assert_true(pid > 1);
+    assert_int_equal(proc_identify((pid_t)pid, &other), -ESRCH);
+    proc_result_clear(&r);
+    /* A child that was there before is left alone. */
+    assert_int_equal(waitpid(mine, &status, WNOHANG), 0);
+    assert_int_equal(kill(mine, SIGKILL), 0);
+    assert_int_equal(waitpid(mine, &status, 0), mine);
+}
+
 static void run_names_the_program_that_is_missing(void **state)
 {
     struct strv argv = {0};
@@ -456,6 +489,7 @@ int main(void)
         cmocka_unit_test(run_bounds_the_capture_without_blocking_the_program),
         cmocka_unit_test(run_kills_the_group_and_escaped_children_at_the_timeout),
         cmocka_unit_test(run_does_not_wait_for_a_grandchild_that_holds_the_pipe),
+        cmocka_unit_test(run_ends_what_has_left_its_session),
         cmocka_unit_test(run_names_the_program_that_is_missing),
         cmocka_unit_test(run_applies_limits_stdin_folder_and_environment),
         cmocka_unit_test(run_resets_signals),
