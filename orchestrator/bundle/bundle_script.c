@@ -114,6 +114,7 @@ static const char body[] =
     "    timeout) [ \"$1\" -eq 124 ] || { [ \"$1\" -eq 137 ] && [ \"$took_s\" -ge \"$limit_s\" ]; "
     "} ;;\n"
     "    memory) [ -e \"$tmp/over\" ] ;;\n"
+    "    exit) [ \"$1\" -eq \"$marker\" ] ;;\n"
     "    signal) [ \"$1\" -eq \"$((128 + signal))\" ] ;;\n"
     "    *) [ \"$1\" -gt 128 ] ;;\n"
     "    esac\n"

@@ -69,9 +69,9 @@ static void judge_seeds(const struct verdict_target *t, struct sorted *s)
                   t->seeds_left_out ? ", and afl-fuzz did not get them" : "");
     if (t->seeds_left > 0)
         strv_addf(&s->notes,
-                  "%s: %" PRId64 " of %" PRId64
-                  " seeds were not replayed before fuzzing, for want of time",
-                  t->name, t->seeds_left, t->seeds_total);
+                  "%s: %" PRId64 " of %" PRId64 " seeds were not replayed before fuzzing%s",
+                  t->name, t->seeds_left, t->seeds_total,
+                  t->seeds_why == NULL ? ", for want of time" : "");
     if (t->seeds_why != NULL && t->started)
         strv_addf(&s->why[RANK_DEGRADED], "%s: its seeds could not be replayed before fuzzing: %s",
                   t->name, t->seeds_why);

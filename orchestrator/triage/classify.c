@@ -23,7 +23,8 @@
 
 const char *evidence_name(enum evidence e)
 {
-    static const char *const names[] = {"none", "limit", "signal", "libc", "sanitizer", "kit"};
+    static const char *const names[] = {"none", "limit",     "exit", "signal",
+                                        "libc", "sanitizer", "kit"};
 
     return names[e];
 }
@@ -375,6 +376,18 @@ static void by_signal(const struct replay_run *run, const char *target, const ch
     strlcpy(v->why, "signal, as the run printed no cause", sizeof(v->why));
 }
 
+/* The target's own word for a failure that it survives to tell. */
+static void by_exit(const struct replay_run *run, const char *target, struct verdict_of_run *v)
+{
+    strlcpy(v->class_, "crash", sizeof(v->class_));
+    snprintf(v->kind, sizeof(v->kind), "exit %d", run->code);
+    snprintf(v->signature, sizeof(v->signature), "exit %d %s", run->code, target);
+    snprintf(v->marker, sizeof(v->marker), "%d", run->code);
+    strlcpy(v->why, "the exit code that AFL_CRASH_EXITCODE names", sizeof(v->why));
+    v->severity = 3;
+    v->evidence = EVIDENCE_EXIT;
+}
+
 void classify_run(const struct replay_run *run, const char *target, const char *build_id,
                   struct verdict_of_run *ret)
 {
@@ -406,4 +419,6 @@ void classify_run(const struct replay_run *run, const char *target, const char *
         return;
     if (run->end == REPLAY_SIGNAL)
         by_signal(run, target, build_id, ret);
+    else if (run->exit_is_crash)
+        by_exit(run, target, ret);
 }

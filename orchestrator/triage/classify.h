@@ -8,6 +8,7 @@
 enum evidence {
     EVIDENCE_NONE,
     EVIDENCE_LIMIT,     /* time or another limit ended the run */
+    EVIDENCE_EXIT,      /* an exit code that the target's environment calls a crash */
     EVIDENCE_SIGNAL,    /* a signal and nothing else */
     EVIDENCE_LIBC,      /* text of glibc, an assertion or a panic */
     EVIDENCE_SANITIZER, /* a sanitizer's report */
@@ -24,12 +25,13 @@ struct verdict_of_run {
     char kind[96];       /* "C3", "heap-buffer-overflow READ", "SIGSEGV" */
     char signature[512]; /* "" when none; what equal bugs share, stable over builds */
     char why[256];       /* which rule made it */
-    char marker[192];    /* words on stderr by which this failure is told; "" none */
-    int severity;        /* 1..5, 0 none */
+    char marker
+        [192]; /* words on stderr by which this failure is told, of EVIDENCE_EXIT the code; "" none */
+    int severity; /* 1..5, 0 none */
     enum evidence evidence;
 };
 const char *
-evidence_name(enum evidence e); /* "kit", "sanitizer", "libc", "signal", "limit", "none" */
+evidence_name(enum evidence e); /* "kit", "sanitizer", "libc", "signal", "exit", "limit", "none" */
 /* build_id: of the program that ran, hex, "" when it has none; only unsymbolised signatures use it. */
 void classify_run(const struct replay_run *run, const char *target, const char *build_id,
                   struct verdict_of_run *ret);

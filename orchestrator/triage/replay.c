@@ -164,6 +164,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
             replay_hogs_address_space(prog) || prog->by_group ? 0 : prog->memory_bytes,
         .fsize_limit_bytes = REPLAY_FSIZE_MAX,
         .max_out = CAPTURE_BYTES,
+        .sweep = true,
         .oom_victim = true,
         .seal = true,
         .cgroup_procs_fd = {-1, -1, -1, -1},
@@ -188,6 +189,21 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
     strv_clear(&env);
     (void)path_remove_tree(dir);
     return r;
+}
+
+/* As afl-fuzz takes it: from -127 to 128, compared as a byte. 0 is every good end. Source: AFL++ src/afl-fuzz.c. */
+static bool is_crash_exit(const struct strv *env, int code)
+{
+    static const char name[] = "AFL_CRASH_EXITCODE=";
+
+    for (size_t i = 0; env != NULL && code != 0 && i < env->n; i++) {
+        if (strncmp(env->v[i], name, sizeof(name) - 1) == 0) {
+            long want = strtol(env->v[i] + sizeof(name) - 1, NULL, 10);
+
+            return want >= -127 && want <= 128 && (want & 0xff) == code;
+        }
+    }
+    return false;
 }
 
 int replay_once(const struct replay_program *prog, const char *input, struct replay_run *ret,
@@ -220,6 +236,7 @@ int replay_once(const struct replay_program *prog, const char *input, struct rep
     } else {
         run.end = REPLAY_EXIT;
         run.code = WEXITSTATUS(pr.status);
+        run.exit_is_crash = is_crash_exit(prog->env, run.code);
     }
     proc_result_clear(&pr);
     *ret = run;

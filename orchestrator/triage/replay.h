@@ -46,7 +46,8 @@ struct replay_program {
 enum replay_end { REPLAY_EXIT, REPLAY_SIGNAL, REPLAY_TIMEOUT, REPLAY_OOM };
 struct replay_run {
     enum replay_end end;
-    int code; /* exit code or signal */
+    int code;           /* exit code or signal */
+    bool exit_is_crash; /* the exit code is the one that AFL_CRASH_EXITCODE of the target names */
     int64_t wall_ms, cpu_ms, max_rss_bytes;
     char *
         err_text; /* captured stderr, bounded, without NUL bytes; caller frees with replay_run_clear */

@@ -138,6 +138,7 @@ static int run_foreign(const struct seedrun *s, const struct seedlist *l, int64_
                        struct seedrun_sum *sum, struct err *err)
 {
     struct replay_program prog = s->prog;
+    int first = 0;
 
     if (prog.timeout_ms <= 0)
         prog.timeout_ms = FOREIGN_LIMIT_MS;
@@ -153,9 +154,17 @@ static int run_foreign(const struct seedrun *s, const struct seedlist *l, int64_
             sum->over = true;
             break;
         }
-        r = replay_once(&prog, l->v[i].path, &run, err);
-        if (r < 0)
-            return r;
+        /* A link was listed for where it leads. */
+        cleanup_free char *real = realpath(l->v[i].path, NULL);
+        struct err why = {0};
+
+        r = replay_once(&prog, real != NULL ? real : l->v[i].path, &run, &why);
+        if (r < 0) {
+            /* One that cannot be run keeps the others from nothing. */
+            if (first == 0)
+                first = err_set(err, r, "%s", why.msg);
+            continue;
+        }
         classify_run(&run, s->target, s->build_id, &v);
         res.pass = v.evidence == EVIDENCE_NONE;
         (void)strlcpy(res.class_, res.pass ? "pass" : v.class_, sizeof(res.class_));
@@ -166,7 +175,7 @@ static int run_foreign(const struct seedrun *s, const struct seedlist *l, int64_
         replay_run_clear(&run);
         tell(s, sum, &l->v[i], &res);
     }
-    return 0;
+    return first;
 }
 
 int seedrun_all(const struct seedrun *s, const struct seedlist *l, struct seedrun_sum *ret,
@@ -223,6 +232,7 @@ static int run_plain(const struct seedrun *s, const struct strv *argv, int64_t t
                            .cwd = dir,
                            .timeout_ms = timeout_ms,
                            .max_out = max_out,
+                           .sweep = true,
                            .cgroup_procs_fd = {-1, -1, -1, -1}};
     char how[64];
     int r;

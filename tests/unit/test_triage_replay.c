@@ -13,18 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "triage/classify.h"
 #include "triage/job.h"
 #include "triage/json_util.h"
 #include "triage/replay.h"
+#include "triage/seedlist.h"
+#include "triage/seedrun.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED 1
@@ -99,6 +103,8 @@ static int act(const char *word, const char *file)
                    ? 0
                    : 3;
     }
+    if (strcmp(word, "exit") == 0)
+        return 7;
     if (strcmp(word, "flaky") == 0) {
         /* Fails every other time, told by a file beside the binary's folder. */
         const char *flag = getenv("FZ_TEST_FLAG");
@@ -181,6 +187,76 @@ static void a_run_gets_the_targets_environment_and_not_ours(void **state)
     assert_int_equal(run.code, 0);
     replay_run_clear(&run);
     strv_clear(&env);
+}
+
+static void an_exit_code_is_a_crash_where_the_target_says_so(void **state)
+{
+    static const struct {
+        const char *env, *class_;
+    } t[] = {{"AFL_CRASH_EXITCODE=7", "crash"},
+             {"AFL_CRASH_EXITCODE=-249", "none"},
+             {"AFL_CRASH_EXITCODE=8", "none"},
+             {"AFL_CRASH_EXITCODE=", "none"},
+             {"NOT_AFL_CRASH_EXITCODE=7", "none"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        struct strv env = {0};
+        struct verdict_of_run v;
+        struct replay_run run;
+
+        strv_add(&env, t[i].env);
+        run = run_env("exit", NULL, &env, 5000);
+        classify_run(&run, "t", "", &v);
+        assert_string_equal(v.class_, t[i].class_);
+        assert_string_equal(v.kind, strcmp(v.class_, "crash") == 0 ? "exit 7" : "");
+        replay_run_clear(&run);
+        strv_clear(&env);
+    }
+}
+
+struct told {
+    int passed, failed;
+};
+
+static void count_told(void *ctx, const struct seed *seed, const struct seedrun_result *r)
+{
+    struct told *told = ctx;
+
+    (void)seed;
+    told->passed += r->pass;
+    told->failed += !r->pass;
+}
+
+static void a_seed_that_cannot_be_run_keeps_the_others_from_nothing(void **state)
+{
+    cleanup_free char *seeds = path_join(dir, "hard-seeds"), *huge = path_join(seeds, "1-huge"),
+                      *link = path_join(seeds, "2-link"), *last = path_join(seeds, "3-last");
+    struct strv args = {0};
+    struct told told = {0};
+    struct seedrun s = {.target = "t", .build_id = "", .fn = count_told, .ctx = &told};
+    struct seedrun_sum sum;
+    struct seedlist l = {0};
+    struct err err = {0};
+
+    (void)state;
+    strv_add(&args, "act:exit");
+    strv_add(&args, "@@");
+    s.prog =
+        (struct replay_program){.asan = SANITIZED, .path = self, .args = &args, .timeout_ms = 5000};
+    assert_int_equal(mkdir(seeds, 0700), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, huge, "x", 1, 0600), 0);
+    assert_int_equal(truncate(huge, (off_t)1 << 40), 0);
+    assert_int_equal(symlink(input, link), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, last, "x", 1, 0600), 0);
+    assert_int_equal(seedlist_add(&l, seeds, &err), 0);
+    assert_int_equal(seedrun_all(&s, &l, &sum, &err), -EFBIG);
+    assert_non_null(strstr(err.msg, "1-huge"));
+    assert_int_equal(told.passed, 2);
+    assert_int_equal(sum.left, 1);
+    assert_int_equal(path_remove_tree(seeds), 0);
+    seedlist_clear(&l);
+    strv_clear(&args);
 }
 
 static void a_signal_is_told_with_its_place(void **state)
@@ -473,6 +549,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_input_comes_by_stdin_or_in_place_of_the_mark),
         cmocka_unit_test(the_stored_input_cannot_be_spoilt),
         cmocka_unit_test(a_run_gets_the_targets_environment_and_not_ours),
+        cmocka_unit_test(an_exit_code_is_a_crash_where_the_target_says_so),
+        cmocka_unit_test(a_seed_that_cannot_be_run_keeps_the_others_from_nothing),
         cmocka_unit_test(a_signal_is_told_with_its_place),
         cmocka_unit_test(a_sigkill_that_is_not_ours_is_the_memory_limit),
         cmocka_unit_test(a_program_that_spins_is_a_timeout),
