@@ -15,18 +15,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/queue.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "sys/keeper.h"
 #include "sys/proc.h"
 #include "triage/job.h"
+#include "triage/jobfd.h"
 #include "triage/json_util.h"
 #include "triage/scratch.h"
 
@@ -86,12 +85,17 @@ static bool is_released(const struct queue *q, const void *owner)
     return false;
 }
 
+static bool may_run(const struct queue *q, const struct item *it)
+{
+    return !it->wait_core || q->free_core || is_released(q, it->owner);
+}
+
 static struct item *next_item(struct queue *q)
 {
     struct item *it;
 
     TAILQ_FOREACH (it, &q->waiting, entry) {
-        if (!it->wait_core || q->free_core || is_released(q, it->owner))
+        if (may_run(q, it))
             return it;
     }
     return NULL;
@@ -147,35 +151,6 @@ static void item_answer(struct item *it, json_t *answer)
     item_free(it);
 }
 
-/* The answer in the memfd: text up to the first NUL, as the file has its full size from the start. */
-static json_t *answer_read(int fd)
-{
-    cleanup_free char *buf = malloc(JOB_MAX_BYTES + 1);
-    size_t n = 0;
-    json_t *j;
-
-    if (buf == NULL)
-        return NULL;
-    while (n < JOB_MAX_BYTES) {
-        size_t want = JOB_MAX_BYTES - n < 65536 ? JOB_MAX_BYTES - n : 65536;
-        ssize_t r = pread(fd, buf + n, want, (off_t)n);
-
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r <= 0)
-            break;
-        n += (size_t)r;
-        if (buf[n - 1] == '\0')
-            break;
-    }
-    buf[n] = '\0';
-    j = json_loads(buf, JSON_REJECT_DUPLICATES, NULL);
-    if (json_is_object(j) && json_is_boolean(json_object_get(j, "ok")))
-        return j;
-    json_decref(j);
-    return NULL;
-}
-
 static int on_exit_event(sd_event_source *s, int fd, uint32_t revents, void *ctx)
 {
     struct queue *q = ctx;
@@ -191,7 +166,7 @@ static int on_exit_event(sd_event_source *s, int fd, uint32_t revents, void *ctx
     run_kill(q);
     (void)waitid(P_PIDFD, (id_t)q->pidfd, &si, WEXITED | WNOHANG);
     if (!timed_out && si.si_code == CLD_EXITED && si.si_status == 0)
-        answer = answer_read(q->answer_fd);
+        answer = jobfd_read_answer(q->answer_fd);
     it = run_close(q);
     wake(q);
     if (answer == NULL && !timed_out && ++it->tries < TRIES) {
@@ -217,30 +192,6 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *ctx)
     q->timed_out = true;
     run_kill(q); /* on_exit_event follows */
     return 0;
-}
-
-static int memfd_with(const char *text)
-{
-    cleanup_close int fd = memfd_create("fuzz-triage job", MFD_CLOEXEC);
-    int r;
-
-    if (fd < 0)
-        return -errno;
-    r = file_write_all(fd, text, strlen(text));
-    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-        r = -errno;
-    return r < 0 ? r : steal_fd(&fd);
-}
-
-/* A file that cannot grow: what is written past its end is refused. */
-static int memfd_answer(void)
-{
-    cleanup_close int fd = memfd_create("fuzz-triage answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0 || ftruncate(fd, JOB_MAX_BYTES) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-        return -errno;
-    return steal_fd(&fd);
 }
 
 static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
@@ -304,7 +255,7 @@ static int make_env(struct queue *q, struct strv *env)
 
 static int spawn(struct queue *q, const struct item *it, const char *text)
 {
-    cleanup_close int in = memfd_with(text), out = memfd_answer();
+    cleanup_close int in = jobfd_make(text), out = jobfd_make_answer();
     struct strv argv = {0}, env = {0};
     struct proc_spawn ps = {.argv = &argv,
                             .env = &env,
@@ -461,6 +412,19 @@ size_t queue_pending(const struct queue *q, const void *owner)
             n++;
     }
     return n;
+}
+
+bool queue_busy(const struct queue *q, const void *owner)
+{
+    const struct item *it;
+
+    if (q->running != NULL && (owner == NULL || q->running->owner == owner))
+        return true;
+    TAILQ_FOREACH (it, &q->waiting, entry) {
+        if (may_run(q, it) && (owner == NULL || it->owner == owner))
+            return true;
+    }
+    return false;
 }
 
 void queue_drop(struct queue *q, const void *owner)

@@ -35,6 +35,8 @@ void queue_set_free_core(struct queue *q, bool free_core);
 void queue_release(struct queue *q, const void *owner);
 size_t queue_pending(const struct queue *q,
                      const void *owner); /* waiting and running; owner NULL: all */
+/* Something of that owner (NULL: of any) runs, or could run now but for what runs: not what waits for a core. */
+bool queue_busy(const struct queue *q, const void *owner);
 /* Forgets an owner's jobs (no callback), killing a running one. */
 void queue_drop(struct queue *q, const void *owner);
 
