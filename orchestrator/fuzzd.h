@@ -22,6 +22,7 @@
 #define SEEDS_CGROUP  "ctl-seeds"
 
 struct asked;
+struct sweeper;
 
 /*
  * The daemon's own parts, shared by fuzzd.c and the fuzzd_*.c beside it: the one place where farm, triage, report and ctl
@@ -54,11 +55,12 @@ struct run {
     struct finish *finish;
     TAILQ_HEAD(inputs, input) inputs; /* jobs handed to the queue */
     TAILQ_HEAD(asks, asked) asked;    /* seeds that are being run */
-    struct gate **gates;              /* of the plan's targets that are being judged, else NULL */
-    uint64_t start_ticket;            /* 0: answered */
-    struct log_limit found, judged;   /* lines of inputs found, and of their results */
-    bool over;                        /* the verdict is drawn */
-    bool stuck;                       /* something of it cannot be stored, and that is logged */
+    struct sweeper *sweeper;
+    struct gate **gates;            /* of the plan's targets that are being judged, else NULL */
+    uint64_t start_ticket;          /* 0: answered */
+    struct log_limit found, judged; /* lines of inputs found, and of their results */
+    bool over;                      /* the verdict is drawn */
+    bool stuck;                     /* something of it cannot be stored, and that is logged */
     enum verdict verdict;
 };
 
@@ -90,6 +92,14 @@ void daemon_look_at_ends(struct daemon *d);
 /* fuzzd_seeds.c: the seeds of a target before it is fuzzed, with what comes of it in dir; and forgetting what a run has asked for so far. */
 void run_push_seeds(struct run *run, const struct plan_target *t, const char *dir);
 void run_drop_seeds(struct run *run);
+/* fuzzd_sweep.c: the queues of a run's targets through their sanitizer builds. */
+void run_sweep_start(struct run *run);
+void run_sweep_stop(struct run *run);
+void run_sweep_stored(struct run *run, const struct plan_target *t);
+void run_sweep_look(struct run *run); /* something has ended, or triage has less to do */
+/* All was run that there is, or it cannot be: true for a target that is not swept. */
+bool run_target_swept(const struct run *run, size_t i);
+bool run_swept(const struct run *run);
 int triage_init(struct daemon *d, struct err *err);
 void triage_fini(struct daemon *d);
 

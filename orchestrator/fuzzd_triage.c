@@ -57,6 +57,7 @@ static void fill_facts(const struct campaign *c, size_t i, struct finish_facts *
     campaign_target_facts(c, i, &ret->started, &ret->start_failure, &ret->instances_given_up,
                           &ret->saturated);
     ret->skipped = campaign_skipped(c, i);
+    ret->sweep = campaign_sweep_json(c, i);
 }
 
 static bool in_triage(const struct run *run, const struct plan_target *t)
@@ -88,12 +89,13 @@ void run_judge_waited(struct run *run)
         struct err err = {0};
 
         if (run->gates[i] != NULL || !campaign_wants_judging(run->campaign, i) ||
-            in_triage(run, &plan->targets[i]))
+            in_triage(run, &plan->targets[i]) || !run_target_swept(run, i))
             continue;
         fill_facts(run->campaign, i, &facts);
         if (gate_start(d->loop, d->db, d->queue, plan, i, &facts, on_judged, run, &run->gates[i],
                        &err) < 0)
             campaign_judged(run->campaign, i, false, err.msg);
+        json_decref(facts.sweep);
     }
 }
 
@@ -161,7 +163,7 @@ static bool hold_finish(struct run *run)
     TAILQ_FOREACH (in, &run->inputs, link)
         if (in->why != NULL)
             break;
-    return finish_hold(run->finish, in != NULL ? in->why : NULL);
+    return finish_hold(run->finish, in != NULL ? in->why : campaign_sweep_trouble(run->campaign));
 }
 
 static void on_result(void *ctx, const json_t *answer)
@@ -177,6 +179,7 @@ static void on_result(void *ctx, const json_t *answer)
         str_set(&in->why, err.msg);
     }
     (void)hold_finish(run);
+    run_sweep_look(run);
     finish_poke(run->finish);
 }
 
@@ -330,8 +333,21 @@ static void on_target_ended(void *ctx, struct campaign *c, const struct plan_tar
 
     (void)t;
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));
-    if (run != NULL)
+    if (run != NULL) {
+        run_sweep_look(run);
         run_judge_waited(run);
+    }
+}
+
+static void on_swept(void *ctx, struct campaign *c, const struct plan_target *t)
+{
+    struct run *run = run_of(ctx, c);
+
+    if (run == NULL)
+        return;
+    run_sweep_stored(run, t);
+    (void)hold_finish(run);
+    finish_poke(run->finish);
 }
 
 /* In a turn of its own: the finish that told it is on the stack here. */
@@ -364,7 +380,10 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
                      campaign_interrupted(c) != NULL, campaign_interrupted(c),
                      d->terminating ? TRIAGE_WAIT_END_MS : TRIAGE_WAIT_MS, on_verdict, run,
                      &run->finish, &err);
+    for (size_t i = 0; i < plan->n_targets; i++)
+        json_decref(facts[i].sweep);
     free(facts);
+    finish_wait(run->finish, !run_swept(run));
     (void)hold_finish(run);
     if (r < 0) {
         log_error("campaign %s: cannot draw the verdict: %s", plan->campaign, err.msg);
@@ -375,6 +394,7 @@ static void on_fuzzing_ended(void *ctx, struct campaign *c)
 const struct farm_events triage_events = {
     .artifact = on_artifact,
     .seeds = on_seeds,
+    .swept = on_swept,
     .started = on_started,
     .target_ended = on_target_ended,
     .space = on_space,
@@ -391,6 +411,7 @@ struct run *run_new(struct daemon *d, struct campaign *c)
     TAILQ_INIT(&run->inputs);
     TAILQ_INIT(&run->asked);
     TAILQ_INSERT_TAIL(&d->runs, run, link);
+    run_sweep_start(run);
     return run;
 }
 
@@ -405,6 +426,7 @@ void run_free(struct run *run)
     free(run->gates);
     run_drop_seeds(run);
     queue_drop(run->d->queue, run);
+    run_sweep_stop(run);
     while (!TAILQ_EMPTY(&run->inputs))
         input_free(TAILQ_FIRST(&run->inputs));
     campaign_close(run->campaign);

@@ -29,7 +29,7 @@ static void usage(FILE *out)
           "       fuzz-triage --help | --version\n"
           "\n"
           "Runs one job of fuzzd: "
-          "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"bundle\", "
+          "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"sweep\"|\"bundle\", "
           "...}.\n"
           "The answer is one JSON object with \"ok\"; exit code 0 even when it is false,\n"
           "2 when the job cannot be read.\n",

@@ -58,6 +58,18 @@ static void seeds_print(const json_t *seeds, FILE *out)
         fprintf(out, "    seeds: %s\n", text_printable(why, sizeof why, text(seeds, "why")));
 }
 
+/* The queues in the sanitizer build. */
+static void sweep_print(const json_t *sweep, FILE *out)
+{
+    char why[600];
+
+    if (number(sweep, "swept") > 0 || number(sweep, "left") > 0)
+        fprintf(out, "    swept %lld queue entries, %lld left\n", number(sweep, "swept"),
+                number(sweep, "left"));
+    if (text(sweep, "why")[0] != '\0')
+        fprintf(out, "    sweep: %s\n", text_printable(why, sizeof why, text(sweep, "why")));
+}
+
 static void target_print(const json_t *t, bool instances, bool frozen, FILE *out)
 {
     char execs[32], rate[32], name[64], words[800];
@@ -78,6 +90,7 @@ static void target_print(const json_t *t, bool instances, bool frozen, FILE *out
         fprintf(out, "    did not start: %s\n",
                 text_printable(words, sizeof words, text(t, "reason")));
     seeds_print(json_object_get(t, "seeds"), out);
+    sweep_print(json_object_get(t, "sweep"), out);
     if (text(t, "skipped")[0] != '\0')
         fprintf(out, "    skipped: %s\n", text_printable(words, sizeof words, text(t, "skipped")));
     if (number(t, "oom_kills") > 0)

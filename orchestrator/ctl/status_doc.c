@@ -22,16 +22,17 @@ static json_t *target_from_index(const struct target_row *t, int64_t crashes, in
     json_t *extra = t->extra != NULL ? json_loads(t->extra, 0, NULL) : NULL;
     json_t *skipped = json_incref(json_object_get(extra, "skipped"));
     json_t *seeds = json_incref(json_object_get(extra, "seeds"));
+    json_t *sweep = json_incref(json_object_get(extra, "sweep"));
     json_t *failure = json_incref(json_object_get(extra, "start_failure"));
 
     json_decref(extra);
     return json_pack(
-        "{s:o*, s:o*, s:o*, s:s, s:s, s:s?, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:i, s:[]}",
-        "skipped", skipped, "seeds", seeds, "reason", failure, "name", t->name, "state", t->state,
-        "end_reason", t->end_reason, "execs_done", (json_int_t)t->execs_done, "execs_per_sec",
-        t->execs_per_sec, "edges_found", (json_int_t)t->edges_found, "crashes", (json_int_t)crashes,
-        "ooms", (json_int_t)ooms, "timeouts", (json_int_t)timeouts, "oom_kills",
-        (json_int_t)t->oom_kills, "buckets", (int)buckets, "instances");
+        "{s:o*, s:o*, s:o*, s:o*, s:s, s:s, s:s?, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:i, s:[]}",
+        "skipped", skipped, "seeds", seeds, "sweep", sweep, "reason", failure, "name", t->name,
+        "state", t->state, "end_reason", t->end_reason, "execs_done", (json_int_t)t->execs_done,
+        "execs_per_sec", t->execs_per_sec, "edges_found", (json_int_t)t->edges_found, "crashes",
+        (json_int_t)crashes, "ooms", (json_int_t)ooms, "timeouts", (json_int_t)timeouts,
+        "oom_kills", (json_int_t)t->oom_kills, "buckets", (int)buckets, "instances");
 }
 
 /* Inputs of a target by class, from its buckets. */

@@ -68,6 +68,22 @@ bool campaign_ending(const struct campaign *c);
 void campaign_no_space(struct campaign *c);
 /* What the run of a target's seeds came to, by the name of the target; see farm_events.seeds and job_replay_make. */
 void campaign_seeds_answer(struct campaign *c, const char *target, const json_t *answer);
+/* campaign_sweep.c: the sweep of target i of the plan. What one job of it came to; last: nothing of it fuzzes any more. See farm/sweep.h. */
+void campaign_sweep_answer(struct campaign *c, size_t i, const json_t *answer, bool last);
+/* Takes in what an earlier fuzzd may have left; farm_events.swept follows. */
+void campaign_sweep_collect(struct campaign *c, size_t i);
+bool campaign_sweep_storing(const struct campaign *c, size_t i);
+bool campaign_sweep_may_run(const struct campaign *c,
+                            size_t i); /* it fuzzes, and nothing holds it */
+bool campaign_sweep_complete(const struct campaign *c, size_t i);
+int64_t campaign_sweep_left(const struct campaign *c, size_t i); /* as of the last answer */
+int64_t campaign_sweep_entries(const struct campaign *c,
+                               size_t i); /* of its queues, by AFL++'s figures */
+json_t *campaign_sweep_json(const struct campaign *c, size_t i); /* new reference, or NULL */
+/* Why what the sweep of some target found cannot be stored, or its record be written, for want of space; borrowed, or NULL. */
+const char *campaign_sweep_trouble(const struct campaign *c);
+bool campaign_target_ended(const struct campaign *c, size_t i);
+bool campaign_target_started(const struct campaign *c, size_t i); /* it fuzzed, in some session */
 /* A finding was reproduced: the end of the campaign where the spec says so. */
 void campaign_finding(struct campaign *c);
 /* Gives the locks back and forgets it. The last row of the run is the verdict's, written by others. */

@@ -103,6 +103,7 @@ int64_t campaign_oom_kills(const struct campaign *c, const char *target)
 static json_t *target_json(const struct target *t, const struct counts *n, int64_t now_ms)
 {
     json_t *j = json_object(), *list = json_array(), *seeds = seeds_to_json(t);
+    json_t *sweep = sweep_to_json(t);
     int64_t oom_kills = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++)
@@ -113,6 +114,8 @@ static json_t *target_json(const struct target *t, const struct counts *n, int64
         json_object_set_new(j, "end_reason", json_string(t->end_reason));
     if (seeds != NULL)
         json_object_set_new(j, "seeds", seeds);
+    if (sweep != NULL)
+        json_object_set_new(j, "sweep", sweep);
     if (t->failure[0] != '\0')
         json_object_set_new(j, "reason", json_string(t->failure));
     if (t->skipped[0] != '\0')

@@ -29,6 +29,8 @@ struct farm_events {
      * NULL: they are not run.
      */
     void (*seeds)(void *ctx, struct campaign *c, const struct plan_target *t, const char *dir);
+    /* An answer of the sweep of t was taken, and what failed is in the store. */
+    void (*swept)(void *ctx, struct campaign *c, const struct plan_target *t);
     /* The first instance fuzzes, or none will: a start may be answered. */
     void (*started)(void *ctx, struct campaign *c);
     /* A target fuzzes no more (its reason is in its row); confirmations that waited for a core may run. */

@@ -68,6 +68,7 @@ static void restore_target(struct target *t, const struct target_row *row)
                 restore_instance(t->instances[k], j);
     }
     seeds_from_json(t, json_object_get(extra, "seeds"));
+    sweep_from_json(t, json_object_get(extra, "sweep"));
     if (json_is_string(json_object_get(extra, "failure")))
         (void)strlcpy(t->failure, json_string_value(json_object_get(extra, "failure")),
                       sizeof(t->failure));

@@ -102,6 +102,7 @@ void target_free(struct target *t)
         instance_free(t->instances[i]);
     free(t->instances);
     seeds_clear(t);
+    sweep_clear(t);
     if (t->lock_fd >= 0)
         (void)close(t->lock_fd);
     free(t);

@@ -9,6 +9,7 @@
 #include "farm/budget.h"
 #include "farm/instance.h"
 #include "farm/seeds.h"
+#include "farm/sweep.h"
 #include "store/runs.h"
 
 /*
@@ -46,6 +47,7 @@ struct target {
     char gate_why[256]; /* of NOT_CLEAN: the word, and the first reason */
     char skipped[320];  /* why it was never started, "" none */
     struct seeds seeds;
+    struct sweep sweep;
     char failure[640]; /* why it was not started, "" none: its self-test fails, no seed is left */
     struct instance **instances;
     struct budget budget;

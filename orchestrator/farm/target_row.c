@@ -55,6 +55,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         .edges_floor = -1,
     };
     json_t *extra = json_object(), *list = json_array(), *seeds = seeds_to_json(t);
+    json_t *sweep = sweep_to_json(t);
     double stability = 0;
 
     for (size_t i = 0; i < t->spec->n_instances; i++) {
@@ -80,6 +81,8 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
     (void)json_object_set_new(extra, "frozen", json_boolean(t->held));
     if (seeds != NULL)
         (void)json_object_set_new(extra, "seeds", seeds);
+    if (sweep != NULL)
+        (void)json_object_set_new(extra, "sweep", sweep);
     if (t->failure[0] != '\0')
         (void)json_object_set_new(extra, "failure", json_string(t->failure));
     if (t->skipped[0] != '\0')

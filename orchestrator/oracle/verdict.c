@@ -201,6 +201,13 @@ static void judge_evidence(const struct verdict_target *t, struct sorted *s)
                   " crash or hang file%s empty, what was found is lost (a full disk, "
                   "or afl-fuzz killed as it saved)",
                   t->name, t->lost, t->lost == 1 ? " is" : "s are");
+    if (t->sweep_due && t->sweep_left > 0)
+        strv_addf(why, "%s: %" PRId64 " queue entr%s not run in the sanitizer build%s%s", t->name,
+                  t->sweep_left, t->sweep_left == 1 ? "y was" : "ies were",
+                  t->sweep_why != NULL ? ": " : "", t->sweep_why != NULL ? t->sweep_why : "");
+    else if (t->sweep_due)
+        strv_addf(why, "%s: its queues were not run to the end in the sanitizer build%s%s", t->name,
+                  t->sweep_why != NULL ? ": " : "", t->sweep_why != NULL ? t->sweep_why : "");
     if (t->seeds_changed)
         strv_addf(why, "%s: its seeds folder changed during the run", t->name);
     else if (t->seeds_unknown)

@@ -46,6 +46,10 @@ struct verdict_target {
         seeds_left;        /* run once before fuzzing; left: not run in time */
     bool seeds_left_out;   /* afl-fuzz did not get those that failed */
     const char *seeds_why; /* why they could not all be run, or NULL */
+    bool
+        sweep_due; /* its queues should have been run in the sanitizer build to the end, and were not */
+    int64_t sweep_left;    /* entries, as far as known */
+    const char *sweep_why; /* why they were not, or NULL */
     int64_t corpus_failed; /* inputs of seeds and queues that fail when replayed */
     int64_t pending;       /* not triaged */
     int64_t unsaved;       /* files whose bytes could not be kept */

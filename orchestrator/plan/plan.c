@@ -247,6 +247,7 @@ static void target_fill(const struct plan *plan, struct plan_target *t,
     program_fill(&t->harness, host, st->harness);
     program_fill(&t->cmplog, host, st->cmplog);
     program_fill(&t->sanitizer, host, st->sanitizer);
+    t->no_sweep = st->sweep == SPEC_SWEEP_NO;
     program_fill(&t->replay, host, st->replay);
     program_fill(&t->laf, host, st->laf);
     t->max_len = st->max_len;

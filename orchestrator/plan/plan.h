@@ -92,6 +92,7 @@ struct plan_target {
     struct strv after;     /* names of targets that must end clean before this one starts */
     struct strv args, env; /* of the target, as in the spec */
     struct plan_program harness, cmplog, sanitizer, replay, laf;
+    bool no_sweep;              /* its queues are not run through the sanitizer build */
     struct strv reach_required; /* ids, from the kit's replay; empty: not judged by it */
     int64_t max_len, timeout_ms, hang_timeout_ms, init_timeout_ms;
     struct spec_limits limits;

@@ -56,6 +56,7 @@ const struct plan_member plan_members_of_target[] = {
     M(plan_target, harness, K_PROGRAM),
     M(plan_target, cmplog, K_PROGRAM),
     M(plan_target, sanitizer, K_PROGRAM),
+    M(plan_target, no_sweep, K_FLAG_O),
     M(plan_target, replay, K_PROGRAM),
     M(plan_target, laf, K_PROGRAM),
     M(plan_target, reach_required, K_LIST),
@@ -118,6 +119,7 @@ static json_t *member_out(const struct plan_member *m, const void *at)
         s = *(char *const *)at;
         return s != NULL ? text_out(s) : json_null();
     case K_BOOL:
+    case K_FLAG_O:
         return json_boolean(*(const bool *)at);
     case K_INT:
         return json_integer(*(const int *)at);
@@ -154,7 +156,8 @@ static json_t *members_out(const struct plan_member *m, const void *base)
     for (; m->name != NULL; m++) {
         const void *at = (const char *)base + m->offset;
 
-        if (m->kind != K_LIST_O || ((const struct strv *)at)->n > 0)
+        if ((m->kind != K_LIST_O || ((const struct strv *)at)->n > 0) &&
+            (m->kind != K_FLAG_O || *(const bool *)at))
             (void)json_object_set_new(j, m->name, member_out(m, at));
     }
     return j;

@@ -16,9 +16,10 @@ enum plan_kind {
     K_PATH_N,
     K_BELOW, /* K_PATH below run_dir */
     K_BOOL,
-    K_INT, /* int, >= 0 */
-    K_I64, /* int64_t, 0 to NUMBER_MAX */
-    K_U64, /* uint64_t, the same */
+    K_FLAG_O, /* bool, left out when it is false */
+    K_INT,    /* int, >= 0 */
+    K_I64,    /* int64_t, 0 to NUMBER_MAX */
+    K_U64,    /* uint64_t, the same */
     K_LONG,
     K_LIST,   /* struct strv */
     K_LIST_O, /* the same, left out when it is empty */

@@ -112,8 +112,10 @@ static const char *idle_tag(const struct plan_target *t, enum plan_role role)
     for (size_t i = 0; i < t->n_instances; i++)
         if (t->instances[i].role == role)
             return "";
-    return role == PLAN_SAN ? "  [no instance runs it, triage only]"
-                            : "  [no instance runs it, give more cores]";
+    if (role != PLAN_SAN)
+        return "  [no instance runs it, give more cores]";
+    return t->no_sweep ? "  [no instance runs it, triage only]"
+                       : "  [no instance runs it, sweep and triage only]";
 }
 
 /* Where some target waits for others: who fuzzes beside whom. */
@@ -163,6 +165,11 @@ void plan_print(const struct plan *plan, FILE *out)
                                               : "");
         print_program("harness", &t->harness, "", out);
         print_program("sanitizer", &t->sanitizer, idle_tag(t, PLAN_SAN), out);
+        if (t->sanitizer.path == NULL)
+            (void)fputs(
+                "  sanitizer  none: no sanitizer build, memory errors that do not crash are "
+                "not seen\n",
+                out);
         print_program("cmplog", &t->cmplog, idle_tag(t, PLAN_CMPLOG), out);
         print_program("laf", &t->laf, idle_tag(t, PLAN_LAF), out);
         print_program("replay", &t->replay, "", out);

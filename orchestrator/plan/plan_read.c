@@ -113,6 +113,11 @@ static int member_in(const struct reader *r, const struct plan_member *m, const 
             return bad(r, m->name, "is not true or false");
         *(bool *)at = json_is_true(j);
         return 0;
+    case K_FLAG_O:
+        if (!json_is_true(j))
+            return bad(r, m->name, "is not true, and would be left out otherwise");
+        *(bool *)at = true;
+        return 0;
     case K_INT:
     case K_I64:
     case K_LONG:
@@ -188,7 +193,7 @@ static int members_in(const struct reader *r, const struct plan_member *m, const
         int rc;
 
         v = json_object_get(j, m->name);
-        if (v == NULL && m->kind == K_LIST_O)
+        if (v == NULL && (m->kind == K_LIST_O || m->kind == K_FLAG_O))
             continue;
         if (v == NULL)
             return bad(r, m->name, "is missing");

@@ -56,6 +56,7 @@ struct finish {
     bool time_is_up;
     struct ask *asks;
     size_t n_open;
+    bool waits;    /* something may yet bring artifacts */
     char *held;    /* why triage is not over although the queue is empty */
     char *trouble; /* why the rows cannot be written */
     int64_t trouble_since_ms;
@@ -233,7 +234,7 @@ static int step(struct finish *f, struct err *err)
 
     switch (f->step) {
     case STEP_TRIAGE:
-        if ((queue_pending(f->q, f->owner) > 0 || f->held != NULL) && !f->time_is_up)
+        if ((queue_pending(f->q, f->owner) > 0 || f->held != NULL || f->waits) && !f->time_is_up)
             return 0;
         str_set(&f->held, NULL);
         queue_drop(f->q, f->owner);
@@ -352,6 +353,7 @@ int finish_start(sd_event *loop, struct db *db, const char *state_dir, struct qu
         str_set(&t->skipped, facts[i].skipped);
         t->instances_given_up = facts[i].instances_given_up;
         t->saturated = facts[i].saturated;
+        t->sweep = json_incref(facts[i].sweep);
         t->edges_floor = -1;
     }
     if ((r = make_sources(f, loop)) < 0) {
@@ -380,6 +382,22 @@ bool finish_hold(struct finish *f, const char *why)
     str_set(&f->held, why);
     wake(f);
     return true;
+}
+
+void finish_wait(struct finish *f, bool wait)
+{
+    if (f == NULL || f->step != STEP_TRIAGE)
+        return;
+    f->waits = wait;
+    wake(f);
+}
+
+void finish_swept(struct finish *f, size_t target, json_t *j)
+{
+    if (f == NULL || f->step != STEP_TRIAGE)
+        return;
+    json_decref(f->targets[target].sweep);
+    f->targets[target].sweep = json_incref(j);
 }
 
 const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms)

@@ -2,6 +2,7 @@
 #ifndef REPORT_FINISH_H
 #define REPORT_FINISH_H
 
+#include <jansson.h>
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
@@ -30,6 +31,7 @@ struct finish_facts { /* what only the farm knows, per target in the plan's orde
     const char *skipped;       /* why it was never started, borrowed as well; NULL none */
     int instances_given_up;
     bool saturated;
+    json_t *sweep; /* see farm/sweep.h, NULL none; an own reference is taken */
 };
 /*
  * All borrowed for the life of the finish but facts and interrupted_why (copied). owner is the queue owner of the run's "input"
@@ -48,6 +50,13 @@ void finish_poke(struct finish *f);
  * False when it waits no more. f NULL: there is nothing to hold yet, true.
  */
 bool finish_hold(struct finish *f, const char *why);
+/*
+ * Holds it open as well, without that being a trouble: something other than triage, which may yet bring artifacts, is still at work.
+ * f NULL: no-op.
+ */
+void finish_wait(struct finish *f, bool wait);
+/* What the sweep of a target has come to meanwhile; j as in the facts. No-op once it is being judged. */
+void finish_swept(struct finish *f, size_t target, json_t *j);
 /* Why the rows cannot be written, borrowed until the next turn of the loop, and for how long that has been so; NULL when nothing is wrong. */
 const char *finish_trouble(const struct finish *f, int64_t *ret_for_ms);
 void finish_free(struct finish *f); /* no callback */

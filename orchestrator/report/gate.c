@@ -98,6 +98,7 @@ int gate_start(sd_event *loop, struct db *db, struct queue *q, const struct plan
     str_set(&t->start_failure, facts->start_failure);
     t->instances_given_up = facts->instances_given_up;
     t->saturated = facts->saturated;
+    t->sweep = json_incref(facts->sweep);
     t->edges_floor = -1;
     r = sd_event_add_defer(loop, &g->teller, on_tell, g);
     if (r >= 0)

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "farm/seeds.h"
+#include "farm/sweep.h"
 #include "report/fields.h"
 #include "report/model_target.h"
 #include "store/artifact.h"
@@ -24,6 +25,7 @@ void judge_target_clear(struct judge_target *t)
 {
     free(t->start_failure);
     free(t->skipped);
+    json_decref(t->sweep);
     json_decref(t->reach);
     free(t->reach_error);
     free(t->floor_error);
@@ -120,6 +122,17 @@ static void add_seeds(struct bench *b, size_t i, const struct target_row *row)
     v->seeds_why = why[0] != '\0' ? why : NULL;
 }
 
+static void add_sweep(const struct plan_target *pt, const struct judge_target *jt,
+                      struct verdict_target *v)
+{
+    const char *why = fields_text(jt->sweep, "why");
+
+    v->sweep_due = jt->started && pt->sanitizer.path != NULL && !pt->no_sweep &&
+                   !json_is_true(json_object_get(jt->sweep, "complete"));
+    v->sweep_left = fields_int(jt->sweep, "left");
+    v->sweep_why = why[0] != '\0' ? why : NULL;
+}
+
 static void add_target(struct bench *b, const struct judge *j, size_t i)
 {
     const struct plan_target *pt = &j->plan->targets[i];
@@ -159,19 +172,23 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
     v->seeds_changed = !v->seeds_unknown && strcmp(jt->seeds_sha256, pt->seeds_sha256) != 0;
     add_reach(pt, jt, v);
     add_seeds(b, i, row);
+    add_sweep(pt, jt, v);
 }
 
 /* True when a crash or hang file on disk has no row, or when that cannot be told. */
 static bool target_evidence_lost(const struct judge *j, size_t i)
 {
+    static const char *const ours[] = {SEEDS_INSTANCE, SWEEP_INSTANCE};
     const struct plan_target *pt = &j->plan->targets[i];
-    cleanup_free char *seeds =
-        pt->sync_dir != NULL ? path_join(pt->sync_dir, SEEDS_INSTANCE) : NULL;
-    const struct artifact_source from_seeds = {
-        .run = j->plan->run_id, .target = pt->name, .instance = SEEDS_INSTANCE, .out_dir = seeds};
 
-    if (seeds != NULL && artifact_unrecorded(j->db, &from_seeds, NULL) != 0)
-        return true;
+    for (size_t k = 0; pt->sync_dir != NULL && k < sizeof(ours) / sizeof(ours[0]); k++) {
+        cleanup_free char *dir = path_join(pt->sync_dir, ours[k]);
+        const struct artifact_source src = {
+            .run = j->plan->run_id, .target = pt->name, .instance = ours[k], .out_dir = dir};
+
+        if (artifact_unrecorded(j->db, &src, NULL) != 0)
+            return true;
+    }
     for (size_t k = 0; k < pt->n_instances; k++) {
         struct artifact_source src = {.run = j->plan->run_id,
                                       .target = pt->name,
@@ -249,6 +266,8 @@ static char *target_extra(const char *old, const struct plan_target *pt,
     put_text(extra, "verdict", verdict_name(own));
     put_text(extra, "skipped", jt->skipped);
     put_text(extra, "start_failure", jt->started ? NULL : jt->start_failure);
+    if (jt->sweep != NULL)
+        (void)json_object_set(extra, "sweep", jt->sweep);
     put_text(extra, "reach_error", jt->reach_error);
     put_text(extra, "floor_error", jt->floor_error);
     put_text(extra, "seeds_sha256", jt->seeds_sha256);

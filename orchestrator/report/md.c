@@ -132,6 +132,17 @@ static void put_targets(FILE *out, const json_t *targets)
             (void)fprintf(out, "; %lld of %lld seeds failed before fuzzing",
                           (long long)fields_int(json_object_get(t, "seeds"), "failed"),
                           (long long)fields_int(json_object_get(t, "seeds"), "total"));
+        if (json_is_object(json_object_get(t, "sweep"))) {
+            const json_t *sweep = json_object_get(t, "sweep");
+
+            (void)fprintf(out, "; %lld queue entries run in the sanitizer build, %lld left",
+                          (long long)fields_int(sweep, "swept"),
+                          (long long)fields_int(sweep, "left"));
+            if (fields_text(sweep, "why")[0] != '\0') {
+                (void)fputs(": ", out);
+                put_field(out, sweep, "why");
+            }
+        }
         if (fields_int(t, "lost") > 0) {
             const json_t *one;
             size_t k;

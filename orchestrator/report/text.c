@@ -185,6 +185,32 @@ static void print_seeds(const struct page *p, const json_t *t)
         print_item(p, failed > 0 ? "" : "seeds", "%s", fields_text(seeds, "why"));
 }
 
+/* The queues in the sanitizer build. */
+static void print_sweep(const struct page *p, const json_t *t)
+{
+    const json_t *sweep = json_object_get(t, "sweep");
+    json_int_t swept = fields_int(sweep, "swept"), left = fields_int(sweep, "left");
+    json_int_t failed = fields_int(sweep, "failed"), large = fields_int(sweep, "too_large");
+    json_int_t alike = fields_int(sweep, "alike");
+    char more[160] = "";
+    int n = 0;
+
+    if (left > 0)
+        n = snprintf(more, sizeof(more), ", %lld left", (long long)left);
+    if (failed > 0)
+        n += snprintf(more + n, sizeof(more) - (size_t)n, ", %lld failed", (long long)failed);
+    if (alike > 0)
+        n += snprintf(more + n, sizeof(more) - (size_t)n, " (%lld like others, not kept)",
+                      (long long)alike);
+    if (large > 0)
+        (void)snprintf(more + n, sizeof(more) - (size_t)n, ", %lld too large", (long long)large);
+    if (swept > 0 || left > 0)
+        print_item(p, "sweep", "%lld queue entr%s run in the sanitizer build%s", (long long)swept,
+                   swept == 1 ? "y" : "ies", more);
+    if (fields_text(sweep, "why")[0] != '\0')
+        print_item(p, swept > 0 || left > 0 ? "" : "sweep", "%s", fields_text(sweep, "why"));
+}
+
 /* Files of afl-fuzz that a full disk left empty, and those that it may have cut. */
 static void print_lost(const struct page *p, const json_t *t)
 {
@@ -252,6 +278,7 @@ static void print_target(const struct page *p, const json_t *t)
                    (long long)fields_int(t, "unsaved"));
     print_lost(p, t);
     print_seeds(p, t);
+    print_sweep(p, t);
     if (fields_int(t, "corpus_failed") > fields_int(json_object_get(t, "seeds"), "failed"))
         print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));

@@ -16,6 +16,7 @@
 #define SPEC_NO_SEED "holds no seed" /* in the fault of such a seeds folder */
 
 enum spec_stop_on { SPEC_STOP_NEVER, SPEC_STOP_FIRST };
+enum spec_sweep { SPEC_SWEEP_YES, SPEC_SWEEP_NO };
 
 struct spec_limits {
     int64_t memory_bytes;
@@ -32,6 +33,7 @@ struct spec_target {
     char *name;
     int line;                                                               /* of its section */
     char *harness, *cmplog, *sanitizer, *replay, *laf, *coverage, *mutator; /* absolute or NULL */
+    enum spec_sweep sweep; /* whether its queues are run through sanitizer */
     struct strv args, env;
     char *seeds, *dictionary;  /* absolute; dictionary may be NULL */
     struct strv after;         /* names of targets that must end clean first */

@@ -49,6 +49,7 @@ const struct spec_key spec_keys[] = {
     {"harness", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "program to fuzz, built by afl-cc", TARGET(harness)},
     {"cmplog", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build with AFL_LLVM_CMPLOG=1", TARGET(cmplog)},
     {"sanitizer", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build with a sanitizer", TARGET(sanitizer)},
+    {"sweep", SPEC_TARGET, SPEC_ENUM, 0, 0, "yes|no", "yes", "whether what the campaign makes is run in the sanitizer's build", TARGET(sweep)},
     {"replay", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build by a plain compiler", TARGET(replay)},
     {"laf", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build with AFL_LLVM_LAF_ALL=1", TARGET(laf)},
     {"coverage", SPEC_TARGET, SPEC_PATH_PROGRAM, 0, 0, NULL, NULL, "its build by clang with -fprofile-instr-generate -fcoverage-mapping", TARGET(coverage)},

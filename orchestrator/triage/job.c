@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "triage/job_input.h"
+#include "triage/job_sweep.h"
 #include "triage/json_util.h"
 #include "triage/replay.h"
 
@@ -47,7 +48,7 @@ json_t *job_answer_error(const char *fmt, ...)
     return json_pack("{s:b, s:s}", "ok", 0, "error", json_text_ascii(clean, sizeof(clean), text));
 }
 
-static json_t *program_json(const char *role, const struct plan_program *p)
+json_t *job_program_json(const char *role, const struct plan_program *p)
 {
     return json_pack("{s:s, s:s, s:b, s:b}", "role", role, "path", p->path, "kit", (int)p->kit,
                      "asan", (int)p->asan);
@@ -59,16 +60,16 @@ static json_t *programs_json(const struct plan_target *t)
     json_t *list = json_array();
 
     if (t->sanitizer.path != NULL)
-        json_array_append_new(list, program_json("sanitizer", &t->sanitizer));
+        json_array_append_new(list, job_program_json("sanitizer", &t->sanitizer));
     if (t->replay.path != NULL)
-        json_array_append_new(list, program_json("replay", &t->replay));
+        json_array_append_new(list, job_program_json("replay", &t->replay));
     if (json_array_size(list) == 0 && t->harness.path != NULL)
-        json_array_append_new(list, program_json("harness", &t->harness));
+        json_array_append_new(list, job_program_json("harness", &t->harness));
     return list;
 }
 
 /* The limit a run must pass to be a timeout: the target's own, else twice its timeout, at least 1 s. */
-static int64_t hang_timeout_ms(const struct plan_target *t)
+int64_t job_hang_timeout_ms(const struct plan_target *t)
 {
     if (t->hang_timeout_ms > 0)
         return t->hang_timeout_ms;
@@ -87,7 +88,7 @@ json_t *job_input_make(const struct plan *plan, const struct plan_target *t, con
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "job",
                      "input", "target", t->name, "blob", blob, "sha256", sha256, "artifact_kind",
                      artifact_kind, "file", json_text_ascii(name, sizeof(name), file_name), "runs",
-                     runs > 0 ? runs : JOB_RUNS, "timeout_ms", (json_int_t)hang_timeout_ms(t),
+                     runs > 0 ? runs : JOB_RUNS, "timeout_ms", (json_int_t)job_hang_timeout_ms(t),
                      "memory_bytes", (json_int_t)t->limits.memory_bytes, "oom_kills",
                      (json_int_t)oom_kills, "args", json_strv(&t->args), "env", json_strv(&t->env),
                      "programs", programs_json(t));
@@ -139,16 +140,16 @@ json_t *job_replay_make(const struct plan_target *t, const char *state_dir, cons
         const char *role;
         const struct plan_program *p;
     } builds[] = {{"replay", &t->replay}, {"harness", &t->harness}, {"sanitizer", &t->sanitizer}};
-    int64_t limit_ms = hang_timeout_ms(t);
+    int64_t limit_ms = job_hang_timeout_ms(t);
     json_t *program = NULL, *starts = json_array();
 
     for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
         if (builds[i].p->path == NULL)
             continue;
         if (program == NULL)
-            program = program_json(builds[i].role, builds[i].p);
+            program = job_program_json(builds[i].role, builds[i].p);
         else if (builds[i].p->kit)
-            json_array_append_new(starts, program_json(builds[i].role, builds[i].p));
+            json_array_append_new(starts, job_program_json(builds[i].role, builds[i].p));
     }
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "job", "replay", "target",
@@ -182,6 +183,8 @@ int64_t job_deadline_ms(const json_t *job)
         return REACH_COST_MS;
     if (strcmp(kind, "bundle") == 0)
         return BUNDLE_COST_MS;
+    if (strcmp(kind, "sweep") == 0)
+        return job_sweep_deadline_ms(job);
     if (strcmp(kind, "replay") == 0)
         return json_int(job, "budget_ms", JOB_SEEDS_MS) + JOB_COST_MS +
                json_int(job, "timeout_ms", SEED_TIMEOUT_MIN_MS) * REPLAY_PATIENCE +
@@ -220,6 +223,8 @@ json_t *job_run(const json_t *job)
         answer = job_seeds_run(job);
     else if (strcmp(kind, "replay") == 0)
         answer = job_replay_run(job);
+    else if (strcmp(kind, "sweep") == 0)
+        answer = job_sweep_run(job);
     else if (strcmp(kind, "bundle") == 0)
         answer = bundle_run(job);
     else

@@ -18,6 +18,7 @@
  *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...},"failed":n}
  *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
+ *   "sweep"  queue entries through the sanitizer build           -> see triage/job_sweep.h
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
  * failed counts the seeds that fail in the program, or, when none does, the queue entries.
  * Every answer has "ok": true, or false with "error": text.

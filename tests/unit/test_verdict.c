@@ -241,6 +241,14 @@ static const struct {
      {GOOD, .pending = 3},
      .want = VERDICT_DEGRADED,
      .reasons = {"t: 3 artifacts not triaged"}},
+    {"a sweep that could not be run",
+     {GOOD, .sweep_due = true, .sweep_left = 2, .sweep_why = "it does not come up"},
+     .want = VERDICT_DEGRADED,
+     .reasons = {"t: 2 queue entries were not run in the sanitizer build: it does not come up"}},
+    {"a sweep that did not end",
+     {GOOD, .sweep_due = true},
+     .want = VERDICT_DEGRADED,
+     .reasons = {"t: its queues were not run to the end in the sanitizer build"}},
     {"a file not kept",
      {GOOD, .unsaved = 1},
      .want = VERDICT_DEGRADED,
@@ -339,7 +347,7 @@ static void a_campaign_without_targets_is_vacuous(void **ctx)
 static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
 {
     (void)ctx;
-    for (unsigned bits = 0; bits < 1u << 14; bits++) {
+    for (unsigned bits = 0; bits < 1u << 15; bits++) {
         struct verdict_target t = good("t");
         struct verdict_facts f = {.targets = &t, .n_targets = 1};
         struct strv reasons = {0};
@@ -373,6 +381,8 @@ static void clean_comes_only_when_nothing_stands_in_its_way(void **ctx)
             t.corpus_failed = 1;
         if (bits & 8192)
             t.lost = 1;
+        if (bits & 16384)
+            t.sweep_due = true;
         v = verdict_of(&f, &reasons);
         assert_int_equal(v == VERDICT_CLEAN, bits == 0);
         assert_int_equal(v == VERDICT_FINDINGS, (bits & 4097) != 0);
