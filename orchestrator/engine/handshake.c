@@ -11,7 +11,6 @@
 /* The old word of options. */
 #define OLD_ENABLED  0x80000001U
 #define OLD_MAPSIZE  0x40000000U
-#define OLD_AUTODICT 0x10000000U
 #define OLD_SHM      0x01000000U
 #define OLD_RESERVED 0x0f000000U /* all set: a map of over 2^23 bytes, none of these options */
 #define OLD_ERROR    0xf800008fU
@@ -84,10 +83,13 @@ static int first_old(struct handshake *h, uint32_t word, bool *ret_has_reply, ui
     if ((word & OLD_MAPSIZE) != 0)
         h->map_bytes = ((word & OLD_MAP_MASK) >> 1) + 1;
     h->shm_testcase = (word & OLD_SHM) != 0;
-    /* The server reads an answer only after it has offered something; another word would be a first run. Its dictionary is declined. */
-    if ((word & (OLD_SHM | OLD_AUTODICT)) != 0) {
+    /*
+     * Only who shares test cases is answered, and a dictionary is declined by silence: a server that offers nothing else takes
+     * any answer but a wish for it as the first run.
+     */
+    if (h->shm_testcase) {
         *ret_has_reply = true;
-        *ret_reply = OLD_ENABLED | (word & OLD_SHM);
+        *ret_reply = OLD_ENABLED | OLD_SHM;
     }
     return done(h);
 }

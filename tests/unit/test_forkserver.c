@@ -450,6 +450,25 @@ static void greetings_of_every_protocol_are_taken(void **state)
     }
 }
 
+/* Such a server takes an answer that does not ask for its dictionary as the first run. */
+static void a_server_that_offers_only_a_dictionary_is_not_answered(void **state)
+{
+    struct handshake h;
+    struct err err = {0};
+    uint32_t reply = 0;
+    bool has_reply;
+
+    (void)state;
+    handshake_init(&h);
+    assert_int_equal(handshake_word(&h, 0xd2000041, &has_reply, &reply, &err), HANDSHAKE_DONE);
+    assert_false(has_reply);
+    assert_int_equal(h.map_bytes, 33);
+    handshake_init(&h);
+    assert_int_equal(handshake_word(&h, 0xd3000041, &has_reply, &reply, &err), HANDSHAKE_DONE);
+    assert_true(has_reply);
+    assert_int_equal(reply, 0x81000001);
+}
+
 static void each_step_of_a_run_may_be_wrong(void **state)
 {
     static const char *const cases[] = {
@@ -556,6 +575,7 @@ int main(void)
         T(what_is_no_fork_server_is_said),
         T(each_step_of_a_greeting_may_be_wrong),
         T(greetings_of_every_protocol_are_taken),
+        T(a_server_that_offers_only_a_dictionary_is_not_answered),
         T(each_step_of_a_run_may_be_wrong),
         T(a_pid_that_is_not_the_servers_child_is_not_killed),
         T(a_map_that_changes_its_size_is_refused),
