@@ -35,6 +35,20 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 	clean help programs units FORCE
 all: programs
 
+# ---- Another AFL++ ------------------------------------------------------------------------
+# AFLPP=PREFIX: all that is built and run takes the AFL++ in PREFIX/bin, into a folder of its own.
+ifneq ($(AFLPP),)
+ifeq ($(wildcard $(AFLPP)/bin/afl-fuzz),)
+$(error AFLPP=$(AFLPP): there is no $(AFLPP)/bin/afl-fuzz (contrib/aflpp-of-debian makes such a folder))
+endif
+export PATH := $(abspath $(AFLPP))/bin:$(PATH)
+ifeq ($(origin BUILD),file)
+BUILD       := $(BUILD)-aflpp
+endif
+# Coverage and libFuzzer builds are none of AFL++'s.
+HARNESS_CLANG ?= clang
+endif
+
 # ---- Dependencies -------------------------------------------------------------------------
 # Asked before pkg-config is, so that a bare machine ends with the right flags. Targets
 # that compile nothing do not ask; NODEPS=1 turns the question off.
@@ -42,7 +56,7 @@ goals       := $(or $(MAKECMDGOALS),all)
 dry_run     := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 ifneq ($(filter-out clean help uninstall replay-builds,$(goals)),)
 ifeq ($(dry_run)$(NODEPS),)
-deps_group  := $(if $(filter lint,$(goals)),all,build)
+deps_group  := $(if $(filter lint,$(goals)),all,$(if $(filter check check-e2e,$(goals)),check,build))
 ifneq ($(shell sh contrib/install-deps --check $(deps_group) >/dev/null 2>&1; echo $$?),0)
 ifneq ($(shell sh contrib/install-deps 1>&2; echo $$?),0)
 $(warning contrib/install-deps could not install everything, going on without)
@@ -275,7 +289,7 @@ uninstall:
 	-rmdir '$(d)$(LIBEXECDIR)' '$(d)$(DATADIR)/sdk' '$(d)$(DATADIR)' 2>/dev/null
 
 clean:
-	rm -rf build build-san build-lint $(BUILD)
+	rm -rf build build-san build-aflpp build-lint $(BUILD)
 
 help:
 	@printf '%s\n' \
@@ -286,6 +300,7 @@ help:
 	'make check-san  the unit programs under ASan and UBSan' \
 	'make check-faults  every write of every change failing in turn, files cut at every length' \
 	'make check-kill 200 seeds of the kill matrix; make soak N=2000 as many as N says' \
+	'make check AFLPP=PREFIX  with the AFL++ in PREFIX/bin, built into build-aflpp/' \
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \

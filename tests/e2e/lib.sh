@@ -119,6 +119,14 @@ wait_for() {
     done
 }
 
+# aflpp_other: the prefix of an AFL++ of the other fork-server protocol than that of PATH; nothing where there is none.
+aflpp_other() {
+    fz_other=$(sh contrib/install-deps --aflpp-other 2>/dev/null)
+    # The tests may run with that one themselves.
+    [ "$(command -v afl-fuzz)" != "$fz_other/bin/afl-fuzz" ] || fz_other=/usr
+    [ ! -x "$fz_other/bin/afl-showmap" ] || echo "$fz_other"
+}
+
 # crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging.
 crasher_campaign() {
     AFL_QUIET=1 afl-clang-fast -O1 -o "$T/crasher" tests/kill/crasher.c >/dev/null 2>&1

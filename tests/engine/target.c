@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program under test for the fork-server client: its first byte says what it does, the others are
- * branches. Built persistent with the test case in shared memory, as a plain program that
- * reads standard input, and as one that reads the file of its first argument.
+ * branches. TARGET_PERSISTENT: a loop with the test case in shared memory; TARGET_LOOP: a loop that
+ * reads standard input; TARGET_DEFERRED: no loop, but a late fork server; else a plain program. Those without
+ * a loop read standard input or the file of their first argument.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,9 @@ static void branches(const unsigned char *d, size_t n)
     }
     if (sum == 7)
         sum = 1;
+    /* What becomes a dictionary in the program. */
+    if (n > 8 && memcmp(d, "sum:", 4) == 0 && memcmp(d + n - 4, "last", 4) == 0)
+        sum = 2;
 }
 
 static int one(const unsigned char *d, size_t n)
@@ -84,6 +88,15 @@ static int one(const unsigned char *d, size_t n)
     return 0;
 }
 
+#ifndef TARGET_PERSISTENT
+static unsigned char buf[2 << 20];
+
+static int from_file(FILE *in)
+{
+    return one(buf, fread(buf, 1, sizeof(buf), in));
+}
+#endif
+
 int main(int argc, char **argv)
 {
 #ifdef TARGET_PERSISTENT
@@ -99,12 +112,27 @@ int main(int argc, char **argv)
         one(d, n);
     }
     return 0;
+#elif defined(TARGET_LOOP)
+    (void)argc;
+    (void)argv;
+    while (__AFL_LOOP(1000)) {
+        clearerr(stdin);
+        rewind(stdin);
+        from_file(stdin);
+    }
+    return 0;
 #else
-    static unsigned char buf[2 << 20];
     FILE *in = argc > 1 ? fopen(argv[1], "rb") : stdin;
 
+#ifdef TARGET_DEFERRED
+    if (argc > 1 && in != NULL) /* its name is what stays */
+        fclose(in);
+    __AFL_INIT();
+    if (argc > 1)
+        in = fopen(argv[1], "rb");
+#endif
     if (in == NULL)
         return 2;
-    return one(buf, fread(buf, 1, sizeof(buf), in));
+    return from_file(in);
 #endif
 }
