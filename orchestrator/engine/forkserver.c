@@ -30,7 +30,7 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
     fs->kind = kind;
     fs->opts = *opts;
     /* The program's folder is another than ours. */
-    fs->path = strchr(opts->path, '/') != NULL ? realpath(opts->path, NULL) : NULL;
+    fs->path = realpath(opts->path, NULL);
     if (fs->path == NULL)
         fs->path = xstrdup(opts->path);
     str_set(&fs->scratch, opts->scratch);

@@ -2,6 +2,7 @@
 #ifndef SYS_PROC_H
 #define SYS_PROC_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -55,10 +56,13 @@ struct proc_spec {
     bool seal;                 /* cannot change cgroups; sys/seal.h, where it is permitted */
     bool
         sweep; /* what it leaves behind, in whatever session, is killed; for the main thread only */
+    bool interruptible; /* a SIGINT, SIGTERM or SIGHUP that is blocked and waits: -EINTR */
     int cgroup_procs_fd
         [4]; /* fds of cgroup.procs files the child writes "0" to; -1 ends the list */
     int cgroup_procs_count;
 };
+/* The signals by which a person or the host ends a program: SIGINT, SIGTERM, SIGHUP. */
+void proc_interrupts(sigset_t *ret);
 int proc_run(const struct proc_spec *ps, struct proc_result *ret, struct err *err);
 void proc_result_clear(struct proc_result *r);
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,23 +77,45 @@ static int capture_read(struct capture *c, int rounds)
     return 0;
 }
 
-/* 0 when the program has ended, -ETIME at the deadline, else -errno. */
-static int wait_end(struct capture *cap, int pidfd, int64_t deadline_ms)
+void proc_interrupts(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGINT);
+    (void)sigaddset(ret, SIGTERM);
+    (void)sigaddset(ret, SIGHUP);
+}
+
+/* Readable while one of the signals waits that proc_interrupts has; -1 without. Nobody reads it. */
+static int interrupts_open(bool wanted)
+{
+    sigset_t set;
+
+    if (!wanted)
+        return -1;
+    proc_interrupts(&set);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* 0 when the program has ended, -ETIME at the deadline, -EINTR by interrupt_fd, else -errno. */
+static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t deadline_ms)
 {
     for (;;) {
-        struct pollfd p[3] = {{.fd = pidfd, .events = POLLIN},
+        struct pollfd p[4] = {{.fd = pidfd, .events = POLLIN},
                               {.fd = cap[0].fd, .events = POLLIN},
-                              {.fd = cap[1].fd, .events = POLLIN}};
+                              {.fd = cap[1].fd, .events = POLLIN},
+                              {.fd = interrupt_fd, .events = POLLIN}};
         int64_t left_ms = deadline_ms - clock_now_ms();
         int i, rc;
 
         if (left_ms <= 0)
             return -ETIME;
-        if (poll(p, 3, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) < 0) {
+        if (poll(p, 4, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) < 0) {
             if (errno == EINTR)
                 continue;
             return -errno;
         }
+        if (p[3].revents != 0)
+            return -EINTR;
         for (i = 0; i < 2; i++) {
             if (p[i + 1].revents != 0 && (rc = capture_read(&cap[i], 4)) < 0)
                 return rc;
@@ -137,6 +160,7 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
                   int write_fds[2], struct proc_result *ret, struct err *err)
 {
     cleanup_close int pidfd = -1;
+    cleanup_close int interrupt_fd = interrupts_open(ps->interruptible);
     const char *step = "fork";
     int64_t start_ms = clock_now_ms();
     struct proc_sweep sweep = {.n = -1};
@@ -154,7 +178,7 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
     for (i = 0; i < 2; i++)
         (void)close(steal_fd(&write_fds[i]));
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
-    rc = pidfd < 0 ? -errno : wait_end(cap, pidfd, start_ms + ps->timeout_ms);
+    rc = pidfd < 0 ? -errno : wait_end(cap, pidfd, interrupt_fd, start_ms + ps->timeout_ms);
     if (rc < 0)
         proc_child_kill_tree(pid);
     /* The program is not reaped yet, so its pid and with it the group's id are still ours. */

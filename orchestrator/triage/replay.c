@@ -165,15 +165,22 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
         .fsize_limit_bytes = REPLAY_FSIZE_MAX,
         .max_out = CAPTURE_BYTES,
         .sweep = true,
+        .interruptible = true,
         .oom_victim = true,
         .seal = true,
         .cgroup_procs_fd = {-1, -1, -1, -1},
     };
+    sigset_t held, before;
     int r;
 
+    /* What ends us comes after the folder is gone. */
+    proc_interrupts(&held);
+    (void)pthread_sigmask(SIG_BLOCK, &held, &before);
     r = replay_scratch_make(input, &dir, &copy, err);
-    if (r < 0)
+    if (r < 0) {
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         return r;
+    }
     replay_command(prog, copy, &argv, &env);
     replay_env_scratch(dir, &env);
     ps.cwd = dir;
@@ -188,6 +195,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
     strv_clear(&argv);
     strv_clear(&env);
     (void)path_remove_tree(dir);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
 }
 

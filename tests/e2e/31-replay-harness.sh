@@ -97,6 +97,9 @@ assert_exit "of AFL++ output the queues are taken" 0 "$FUZZCTL" replay --harness
 assert_match "of every instance" "^2 passed, 0 failed" "$(cat "$T/out")"
 assert_exit "of one instance its own" 0 "$FUZZCTL" replay --harness "$H" "$T/afl/main"
 assert_match "and no crashes" "^1 passed, 0 failed" "$(cat "$T/out")"
+cp "$H" "$T/of-this-folder"
+assert_exit "a program of the current folder needs no slash" 0 \
+    sh -c 'cd "$1" && "$2" replay --harness of-this-folder afl' sh "$T" "$FUZZCTL"
 assert_exit "no inputs prove nothing" 11 "$FUZZCTL" replay --harness "$H" "$T/empty"
 assert_exit "a path that is not there" 2 "$FUZZCTL" replay --harness "$H" "$T/none"
 assert_exit "a program that is not there" 2 "$FUZZCTL" replay --harness "$T/none" "$T/afl"

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -257,6 +258,30 @@ static void a_seed_that_cannot_be_run_keeps_the_others_from_nothing(void **state
     assert_int_equal(path_remove_tree(seeds), 0);
     seedlist_clear(&l);
     strv_clear(&args);
+}
+
+static void an_interrupt_leaves_no_folder(void **state)
+{
+    cleanup_free char *tmp = path_join(dir, "interrupted");
+    const struct timespec ts = {.tv_nsec = 300 * 1000 * 1000};
+    int status = 0;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(mkdir(tmp, 0700), 0);
+    pid = fork();
+    if (pid == 0) {
+        (void)signal(SIGINT, SIG_DFL);
+        (void)setenv("TMPDIR", tmp, 1);
+        struct replay_run run = run_word("sleep", NULL);
+        _exit(run.code);
+    }
+    assert_true(pid > 0);
+    (void)nanosleep(&ts, NULL);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    assert_int_equal(rmdir(tmp), 0);
 }
 
 static void a_signal_is_told_with_its_place(void **state)
@@ -551,6 +576,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_run_gets_the_targets_environment_and_not_ours),
         cmocka_unit_test(an_exit_code_is_a_crash_where_the_target_says_so),
         cmocka_unit_test(a_seed_that_cannot_be_run_keeps_the_others_from_nothing),
+        cmocka_unit_test(an_interrupt_leaves_no_folder),
         cmocka_unit_test(a_signal_is_told_with_its_place),
         cmocka_unit_test(a_sigkill_that_is_not_ours_is_the_memory_limit),
         cmocka_unit_test(a_program_that_spins_is_a_timeout),
