@@ -113,4 +113,7 @@ void serve_started(struct run *run);                /* answers the start */
 void serve_over(struct run *run);                   /* answers stops and waits */
 void serve_stuck(struct run *run, const char *why); /* refuses stops: stopped, without a verdict */
 
+/* fuzzd_add.c: answers or refuses "add" for a run that is not ending. */
+void serve_add(struct run *run, uint64_t ticket, const json_t *request);
+
 #endif

@@ -361,6 +361,14 @@ static void serve_resume(struct daemon *d, uint64_t ticket, const json_t *reques
     answer_freeze(run, ticket, held);
 }
 
+static void serve_add_to(struct daemon *d, uint64_t ticket, const json_t *request)
+{
+    struct run *run = run_named(d, ticket, request);
+
+    if (run != NULL && !refused_ending(run, ticket))
+        serve_add(run, ticket, request);
+}
+
 static void serve_shutdown(struct daemon *d, uint64_t ticket, const json_t *request)
 {
     (void)request;
@@ -380,7 +388,7 @@ static void on_request(void *ctx, uint64_t ticket, const char *verb, const json_
     } verbs[] = {
         {"ping", serve_ping},   {"start", serve_start},   {"status", serve_status},
         {"stop", serve_stop},   {"wait", serve_wait},     {"shutdown", serve_shutdown},
-        {"pause", serve_pause}, {"resume", serve_resume},
+        {"pause", serve_pause}, {"resume", serve_resume}, {"add", serve_add_to},
     };
     struct daemon *d = ctx;
     char text[100];

@@ -6,7 +6,7 @@
 #include "base/exitcode.h"
 #include "ctl/corpus.h"
 
-static const struct corpus_sub *const subs[] = {&corpus_promote};
+static const struct corpus_sub *const subs[] = {&corpus_promote, &corpus_add};
 #define SUBS (sizeof(subs) / sizeof(subs[0]))
 
 int corpus_usage(const struct corpus_sub *sub)

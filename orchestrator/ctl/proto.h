@@ -14,6 +14,7 @@
  *   status   {"name"?} -> {"status":{...}} the document of status --json
  *   stop     {"name"? ,"all"?} -> once ended (triage at most 30 s): {"verdict"?}
  *   wait     {"name","run"?,"timeout_ms"} -> {"ended":bool,"verdict"?}
+ *   add      {"name"?, "run"?, "target", "data"?} -> {"dir","out","sha256","present"}: an input in base64 for a target that is fuzzed
  *   shutdown {} -> refused with exit 4 while campaigns run
  */
 #define PROTO_VERSION  1

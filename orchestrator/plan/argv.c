@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* Source: AFL++ src/afl-forkserver.c, set_sanitizer_defaults; check_asan_opts wants the last two of each literally. */
 #define ASAN_FIRST                                                                                 \
     "detect_leaks=0:malloc_context_size=0:allocator_may_return_null=1:detect_odr_violation=0:"     \
@@ -124,6 +126,15 @@ static void preload_env(const struct argv_input *in, struct plan_instance *inst)
     free(value);
 }
 
+/*
+ * The main instance looks at the others, and at what was added by hand, in half of this time; AFL++'s own is 30 or 20 minutes, longer than many a
+ * campaign. A look costs a listing of each other's queue, so it is rarer where there are many.
+ */
+static int64_t sync_minutes(size_t n_instances)
+{
+    return 1 + (int64_t)(n_instances / 8);
+}
+
 static void fill_env(const struct argv_input *in, struct plan_instance *inst)
 {
     const struct plan_target *t = in->target;
@@ -162,6 +173,8 @@ static void fill_env(const struct argv_input *in, struct plan_instance *inst)
         afl_env(in, inst, "AFL_IMPORT_FIRST", "1", true);
     if (inst->is_main && !in->alone)
         afl_env(in, inst, "AFL_FINAL_SYNC", "1", true);
+    if (inst->is_main && strv_env(&inst->env, "AFL_SYNC_TIME") == NULL)
+        afl_env_num(in, inst, "AFL_SYNC_TIME", sync_minutes(in->n_instances));
     if (v->no_trim)
         afl_env(in, inst, "AFL_DISABLE_TRIM", "1", true);
     /* 5.x: the futex hand-over can lock up when cores are oversubscribed; older ones have no other way anyway. */
@@ -211,6 +224,11 @@ static void fill_argv(const struct argv_input *in, struct plan_instance *inst)
     option(in, inst, 'i', t->seeds);
     option(in, inst, 'o', t->sync_dir);
     option(in, inst, inst->is_main ? 'M' : 'S', inst->name);
+    if (inst->is_main) {
+        cleanup_free char *additions = plan_additions_dir(in->host->run_dir, t->name);
+
+        option(in, inst, 'F', additions);
+    }
     option(in, inst, 'T', inst->full_id);
     option_num(in, inst, 's', in->seed);
     if (v->schedule != NULL)

@@ -18,6 +18,7 @@ struct argv_input {
     const struct elfprobe *elf; /* of the binary this instance runs; may be NULL */
     uint64_t seed;              /* of this instance */
     bool alone;                 /* the only instance of its target */
+    size_t n_instances;         /* of its target */
     bool mutator;               /* this one carries the custom mutator */
 };
 

@@ -147,6 +147,12 @@ static void program_fill(struct plan_program *p, const struct plan_host *host, c
     p->instrumented = f->elf.instrumented;
 }
 
+/* The last part names the party in what afl-fuzz imports from there: "sync:added_0,...". */
+char *plan_additions_dir(const char *run_dir, const char *target)
+{
+    return xasprintf("%s/add/%s/added", run_dir, target);
+}
+
 /* Which build an instance runs. */
 static const char *role_binary(const struct plan_target *t, enum plan_role role)
 {
@@ -214,6 +220,7 @@ static void instances_fill(const struct plan *plan, struct plan_target *t,
                                 .variant = &v[i],
                                 .seed = plan->seed + *next,
                                 .alone = n == 1,
+                                .n_instances = n,
                                 .mutator = st->mutator != NULL && i == carrier};
 
         instance_fill(inst, plan, t, &v[i], plan->cpus[*next % (size_t)plan->cores]);

@@ -141,6 +141,8 @@ int plan_role_from_name(const char *name); /* -EINVAL when there is none */
 void plan_hash_json(const json_t *j, char ret_hex[65]);
 /* The wave of each target, as spec/waves.h has it, into ret_wave[0..n_targets-1]. 0 or -ELOOP. */
 int plan_waves(const struct plan *plan, int *ret_wave);
+/* The folder that a target's main instance reads as a foreign queue (-F). Caller frees. */
+char *plan_additions_dir(const char *run_dir, const char *target);
 /* First match or NULL. */
 const struct plan_target *plan_target_find(const struct plan *plan, const char *name);
 
