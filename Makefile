@@ -85,7 +85,7 @@ fortify     := $(if $(SAN)$(filter -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_
 san_flags   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 dir_flags   := -DFZ_BINDIR='"$(BINDIR)"' -DFZ_SBINDIR='"$(SBINDIR)"' -DFZ_LIBEXECDIR='"$(LIBEXECDIR)"'
 
-ALL_CPPFLAGS = -Iorchestrator -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' $(fortify) $(pkg_cflags) $(CPPFLAGS)
+ALL_CPPFLAGS = -Iorchestrator -Iharnesses -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' $(fortify) $(pkg_cflags) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c17 $(warnings) $(hardening) $(san_flags) $(CFLAGS)
 ALL_LDFLAGS  = $(san_flags) -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 ALL_LDLIBS   = $(pkg_libs) -lm $(LDLIBS)

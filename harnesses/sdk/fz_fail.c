@@ -27,6 +27,7 @@ static const struct {
 };
 
 void (*fz_die_hook)(int signo);
+void (*fz_line_hook)(const char *line, size_t n);
 
 const char *fz_class_find(const char *text, size_t n)
 {
@@ -81,5 +82,7 @@ void fz_fail(enum fz_class class, const char *id, const char *fmt, ...)
     if (write(STDERR_FILENO, line, len) < 0) {
         /* The signal still tells the class. */
     }
+    if (fz_line_hook != NULL)
+        fz_line_hook(line, len);
     die(classes[class].signo);
 }

@@ -22,6 +22,9 @@ void fz_twice_default(bool on);
 /* How fz_fail ends the process; NULL = the class signal with its default action. */
 extern void (*fz_die_hook)(int signo);
 
+/* Is given the line of a failure after it was written to stderr; NULL = nobody. */
+extern void (*fz_line_hook)(const char *line, size_t n);
+
 /* The class whose name begins text and ends at a blank; NULL = unknown. */
 const char *fz_class_find(const char *text, size_t n);
 

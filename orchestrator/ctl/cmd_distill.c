@@ -146,6 +146,7 @@ static int run(struct job *d, size_t must)
     int rc = replay_scope_open(d->limits.memory_bytes, &procs, &scope, &err);
 
     if (rc == 0) {
+        o.engine = runner_engine_best(&d->elf);
         o.program = replay_scope_program(scope, &d->elf, d->harness, &d->args, &procs, preload,
                                          d->limits.timeout_ms, d->limits.memory_bytes);
         rc = distill_run(&o, &r, &err);

@@ -24,6 +24,7 @@
 #include "ctl/replay_scope.h"
 #include "ctl/replay_target.h"
 #include "ctl/spec_word.h"
+#include "engine/runner.h"
 #include "report/fields.h"
 #include "spec/spec.h"
 
@@ -280,7 +281,11 @@ static int number_parse(const char *option, const char *text, int *ret)
 
 static int engine_parse(const char *text, const char **ret)
 {
-    if (strcmp(text, "auto") != 0 && strcmp(text, "fork") != 0 && strcmp(text, "native") != 0)
+    bool known = strcmp(text, "auto") == 0;
+
+    for (int e = 0; e < RUNNER_ENGINES; e++)
+        known = known || strcmp(text, runner_engine_name((enum runner_engine)e)) == 0;
+    if (!known)
         return cmd_fail(&cmd_replay, EXIT_USAGE, "--engine %s: allowed are %s", text,
                         REPLAY_ENGINES);
     *ret = text;
@@ -401,7 +406,7 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
 const struct cmd_entry cmd_replay = {
     .name = "replay",
     .usage = "[SPEC] [TARGET...] [--timeout TIME] [--junit FILE] [--json]\n"
-             "       fuzzctl replay --harness PROGRAM [--engine auto|fork|native] [--jobs N] "
+             "       fuzzctl replay --harness PROGRAM [--engine auto|fork|batch|native] [--jobs N] "
              "[--timeout TIME]\n"
              "                      [--memory SIZE] [--json] PATH... [-- ARGUMENTS]",
     .help = "run the committed seeds through the invariants of their targets, or any inputs",

@@ -47,6 +47,7 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
         fs->opts.run_ms = FORKSERVER_RUN_MS;
     if (fs->opts.map_bytes == 0)
         fs->opts.map_bytes = FORKSERVER_MAP_BYTES;
+    fs->ring.fd = -1;
     fs->control_fd = fs->control_end_fd = fs->status_fd = fs->input_fd = fs->text_fd = -1;
     fs->text = xmalloc(FORKSERVER_TEXT_BYTES + 1);
     return fs;
@@ -74,6 +75,7 @@ void forkserver_close(struct forkserver *fs)
         (void)shmdt(fs->map);
     if (fs->testcase != NULL)
         (void)shmdt(fs->testcase);
+    ring_clear(&fs->ring);
     if (fs->input_fd >= 0)
         (void)close(fs->input_fd);
     if (fs->input_path != NULL)

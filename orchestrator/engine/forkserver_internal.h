@@ -5,12 +5,13 @@
 #include <sys/types.h>
 
 #include "engine/forkserver.h"
+#include "engine/ring.h"
 
 /*
- * One program under test, shared by forkserver.c and native.c, which run inputs in it, and by forkserver_spawn.c and
- * forkserver_start.c, which start and end it. A native program is a server of one input that says nothing.
+ * One program under test, shared by forkserver.c, batch.c and native.c, which run inputs in it, and by forkserver_spawn.c and
+ * forkserver_start.c, which start and end it. A harness in batch mode is a server with another greeting; a native program is one of one input that says nothing.
  */
-enum forkserver_kind { FORKSERVER_KIND_FORK, FORKSERVER_KIND_NATIVE };
+enum forkserver_kind { FORKSERVER_KIND_FORK, FORKSERVER_KIND_BATCH, FORKSERVER_KIND_NATIVE };
 
 struct forkserver {
     enum forkserver_kind kind;
@@ -22,6 +23,7 @@ struct forkserver {
     uint8_t *testcase; /* size, then FORKSERVER_INPUT_BYTES */
     size_t map_room;
     int map_id, testcase_id;
+    struct ring ring;          /* of batch mode, instead of the test case */
     int control_fd, status_fd; /* ends of ours, -1 while there is no server */
     int control_end_fd;        /* the server's end, held by us too */
     unsigned char words[8];    /* heard and not used yet */
@@ -37,7 +39,7 @@ struct forkserver {
 
 /* All but the start: nothing runs yet. */
 struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forkserver_kind kind);
-/* The map, with room for so many bytes, and the test case, in shared memory. */
+/* The map, with room for so many bytes, and the test case or the ring, in shared memory. */
 int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err);
 /* The files of what is printed and of the input, once. */
 int forkserver_files_open(struct forkserver *fs, struct err *err);

@@ -53,13 +53,22 @@ static void *segment(size_t bytes, int *ret_id, struct err *err)
 
 int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err)
 {
+    int rc = 0;
+
     if (fs->map != NULL)
         (void)shmdt(fs->map);
     fs->map_room = (bytes + MAP_ROUND - 1) / MAP_ROUND * MAP_ROUND;
     fs->map = segment(fs->map_room, &fs->map_id, err);
-    if (fs->map != NULL && fs->testcase == NULL)
+    if (fs->map == NULL)
+        return -ENOMEM;
+    if (fs->kind == FORKSERVER_KIND_BATCH) {
+        ring_clear(&fs->ring);
+        rc = ring_make(&fs->ring, fs->map_room);
+        return rc < 0 ? err_sys(err, rc, "cannot make the ring") : 0;
+    }
+    if (fs->testcase == NULL)
         fs->testcase = segment(sizeof(uint32_t) + FORKSERVER_INPUT_BYTES, &fs->testcase_id, err);
-    return fs->map != NULL && fs->testcase != NULL ? 0 : -ENOMEM;
+    return fs->testcase != NULL ? 0 : -ENOMEM;
 }
 
 /* What the program prints goes to a file in memory that cannot grow, so that it neither blocks nor fills anything. */
@@ -110,6 +119,12 @@ static void env_add_runtime(const struct forkserver *fs, struct strv *env)
     strv_env_set(env, "__AFL_SHM_ID", num);
     (void)snprintf(num, sizeof(num), "%zu", fs->map_room);
     strv_env_set(env, "AFL_MAP_SIZE", num);
+    if (fs->kind == FORKSERVER_KIND_BATCH) {
+        /* The runtime attaches the map and waits for a call that does not come. */
+        strv_env_set(env, "__AFL_DEFER_FORKSRV", "1");
+        strv_env_set(env, FZ_RING_ENV, "1");
+        return;
+    }
     (void)snprintf(num, sizeof(num), "%d", fs->testcase_id);
     strv_env_set(env, "__AFL_SHM_FUZZ_ID", num);
     if (fs->opts.persistent)

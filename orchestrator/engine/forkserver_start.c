@@ -88,11 +88,36 @@ static int skip_bytes(struct forkserver *fs, uint32_t left, int64_t deadline_ms)
     return 0;
 }
 
+/* A harness in batch mode: one word, and the size of its map in the ring. */
+static int greet_batch(struct forkserver *fs, int64_t deadline_ms, struct err *err)
+{
+    uint32_t word, version, map_bytes;
+    int rc = forkserver_word(fs, deadline_ms, &word);
+
+    if (rc == 0)
+        rc = forkserver_word(fs, deadline_ms, &version);
+    if (rc < 0)
+        return rc;
+    map_bytes = __atomic_load_n(&fs->ring.head->map_bytes, __ATOMIC_ACQUIRE);
+    if (word != FZ_RING_HELLO || version != FZ_RING_VERSION)
+        return err_set(err, -EPROTO,
+                       "the harness began batch mode with 0x%08x %u, which the kit never says",
+                       word, version);
+    if (map_bytes == 0 || map_bytes > HANDSHAKE_MAP_MAX)
+        return err_set(err, -EPROTO,
+                       "the harness's coverage map is said to have %u bytes; 1 to %d are possible",
+                       map_bytes, HANDSHAKE_MAP_MAX);
+    fs->greeting = (struct handshake){.map_bytes = map_bytes};
+    return 0;
+}
+
 static int greet(struct forkserver *fs, struct err *err)
 {
     int64_t deadline_ms = clock_now_ms() + fs->opts.start_ms;
     int next = HANDSHAKE_WORD;
 
+    if (fs->kind == FORKSERVER_KIND_BATCH)
+        return greet_batch(fs, deadline_ms, err);
     handshake_init(&fs->greeting);
     while (next != HANDSHAKE_DONE) {
         uint32_t word, reply;
@@ -125,6 +150,9 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
     const char *text = forkserver_text(fs, &n);
     size_t line = 0;
 
+    if (rc == -ETIMEDOUT && fs->kind == FORKSERVER_KIND_BATCH)
+        return err_set(err, rc, "%s: the harness did not begin batch mode within %lld ms", fs->path,
+                       (long long)fs->opts.start_ms);
     if (rc == -ETIMEDOUT)
         return err_set(err, rc,
                        "%s: no fork server answered within %lld ms: is the program built with "
@@ -134,7 +162,8 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
         return err_sys(err, rc, "%s: fork server", fs->path);
     while (line < n && line < 200 && text[line] != '\n' && text[line] != '\0')
         line++;
-    return err_set(err, -EPIPE, "%s: ended before its fork server was up: %s%s%.*s", fs->path,
+    return err_set(err, -EPIPE, "%s: ended before its %s: %s%s%.*s", fs->path,
+                   fs->kind == FORKSERVER_KIND_BATCH ? "batch mode began" : "fork server was up",
                    proc_status_text(how, sizeof(how), wait_status), line > 0 ? ": " : "", (int)line,
                    text);
 }
@@ -142,6 +171,7 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
 static int start_once(struct forkserver *fs, struct err *err)
 {
     static const int at[] = {FD_CONTROL, FD_STATUS};
+    static const int batch_at[] = {FZ_RING_FD, FZ_RING_CONTROL, FZ_RING_STATUS};
     cleanup_close int status = -1;
     int to_server[2], from_server[2], wait_status = 0, rc;
 
@@ -162,7 +192,11 @@ static int start_once(struct forkserver *fs, struct err *err)
     fs->child_waits = false;
     fs->heard = 0;
     (void)lseek(fs->text_fd, 0, SEEK_SET);
-    rc = forkserver_spawn(fs, (const int[]){fs->control_end_fd, status}, at, 2, err);
+    if (fs->kind == FORKSERVER_KIND_BATCH)
+        rc = forkserver_spawn(fs, (const int[]){fs->ring.fd, fs->control_end_fd, status}, batch_at,
+                              3, err);
+    else
+        rc = forkserver_spawn(fs, (const int[]){fs->control_end_fd, status}, at, 2, err);
     if (rc < 0) {
         forkserver_stop(fs, NULL);
         return rc;

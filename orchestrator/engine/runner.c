@@ -16,17 +16,25 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "engine/batch.h"
+#include "engine/deadline.h"
 #include "engine/map.h"
 #include "engine/native.h"
 #include "sys/cpu.h"
 
 #define ATTEMPTS    2
 #define WORKERS_MAX 256
+#define CHUNK_MIN   16 /* inputs that a worker takes at once, for batches */
+#define CHUNK_MAX   1024
+#define CHUNK_US                                                                                   \
+    100000       /* what they shall take, so that an interrupt is heard and no worker ends late */
+#define SHARES 4 /* of what is left, a worker takes one of so many */
 
 struct shared {
     const struct runner_job *job;
     pthread_mutex_t lock; /* of what follows, and of calls of done() */
     size_t next;
+    int workers;
     int code; /* of the first that failed */
     struct err *err;
 };
@@ -36,19 +44,27 @@ struct worker {
     int number, cpu;
     pthread_t thread;
     struct forkserver *fs; /* by the engine, one of them */
+    struct batch *batch;
     struct native *native;
+    size_t chunk;
+    bool locked;
+    struct batch_input in[CHUNK_MAX];
+    size_t index[CHUNK_MAX];
 };
 
 const char *runner_engine_name(enum runner_engine engine)
 {
-    static const char *const names[] = {[RUNNER_FORK] = "fork", [RUNNER_NATIVE] = "native"};
+    static const char *const names[] = {
+        [RUNNER_FORK] = "fork", [RUNNER_BATCH] = "batch", [RUNNER_NATIVE] = "native"};
 
     return names[engine];
 }
 
 enum runner_engine runner_engine_best(const struct elfprobe *elf)
 {
-    return elf->elf && elf->instrumented ? RUNNER_FORK : RUNNER_NATIVE;
+    if (elf->batch)
+        return RUNNER_BATCH;
+    return elf->instrumented ? RUNNER_FORK : RUNNER_NATIVE;
 }
 
 int runner_engine_check(enum runner_engine engine, const struct elfprobe *elf, struct err *err)
@@ -56,21 +72,32 @@ int runner_engine_check(enum runner_engine engine, const struct elfprobe *elf, s
     if (engine == RUNNER_FORK && !elf->instrumented)
         return err_set(err, -EINVAL,
                        "has no fork server; build it with afl-clang-fast or the like");
+    if (engine == RUNNER_BATCH && !elf->batch)
+        return err_set(err, -EINVAL,
+                       "cannot run batches; that takes a harness of the kit, built for AFL++");
     return 0;
 }
 
-static bool take(struct shared *s, size_t *ret_index)
+/* Up to max inputs, in their order; how many. */
+static size_t take(struct shared *s, size_t max, size_t *ret_first)
 {
-    bool more;
+    size_t n = 0, share, least;
 
     (void)pthread_mutex_lock(&s->lock);
     if (s->job->cancel != NULL && *s->job->cancel != 0 && s->code == 0)
         s->code = -ECANCELED;
-    more = s->code == 0 && s->next < s->job->inputs;
-    if (more)
-        *ret_index = s->next++;
+    if (s->code == 0 && s->next < s->job->inputs) {
+        n = s->job->inputs - s->next;
+        share = n / ((size_t)s->workers * SHARES);
+        n = n < max ? n : max;
+        least = n < CHUNK_MIN ? n : CHUNK_MIN;
+        if (n > share)
+            n = share > least ? share : least;
+        *ret_first = s->next;
+        s->next += n;
+    }
     (void)pthread_mutex_unlock(&s->lock);
-    return more;
+    return n;
 }
 
 static void give_up(struct shared *s, int code, const struct err *err)
@@ -129,11 +156,13 @@ static int read_and_run(struct worker *w, size_t index, struct err *err)
 {
     const struct runner_job *job = w->shared->job;
     struct runner_result r = {.index = index, .text = ""};
-    cleanup_free uint8_t *data = NULL;
+    cleanup_free uint8_t *own = NULL;
+    uint8_t *data = NULL;
     size_t size = 0;
     int rc = 0;
 
     r.code = job->read(job->ctx, index, &data, &size);
+    own = job->read_keeps ? NULL : data;
     r.data = data;
     r.size = size;
     if (r.code == 0)
@@ -147,6 +176,89 @@ static int read_and_run(struct worker *w, size_t index, struct err *err)
     return 0;
 }
 
+/* ---- batches ---- */
+static void batch_pause(void *ctx)
+{
+    struct worker *w = ctx;
+
+    if (w->locked)
+        (void)pthread_mutex_unlock(&w->shared->lock);
+    w->locked = false;
+}
+
+/* Results come by the hundred, so the lock is kept until the harness is waited for. */
+static void batch_tell(struct worker *w, const struct runner_result *r)
+{
+    if (!w->locked)
+        (void)pthread_mutex_lock(&w->shared->lock);
+    w->locked = true;
+    w->shared->job->done(w->shared->job->ctx, r);
+}
+
+static void batch_done(void *ctx, size_t k, const struct batch_result *b)
+{
+    struct worker *w = ctx;
+    const struct runner_result r = {.index = w->index[k],
+                                    .run = b->run,
+                                    .cpu_us = b->cpu_us,
+                                    .after_others = b->after_others,
+                                    .data = w->in[k].data,
+                                    .size = w->in[k].size,
+                                    .map = b->map,
+                                    .map_bytes = batch_map_bytes(w->batch),
+                                    .edges = b->edges,
+                                    .map_hash = b->map_hash,
+                                    .text = b->text,
+                                    .text_bytes = b->text_bytes};
+
+    batch_tell(w, &r);
+}
+
+/* Reads inputs first..first+n-1; those that cannot be run are told at once. The number of the others. */
+static size_t batch_read(struct worker *w, size_t first, size_t n)
+{
+    const struct runner_job *job = w->shared->job;
+    size_t m = 0;
+
+    for (size_t i = first; i < first + n; i++) {
+        struct runner_result r = {.index = i, .text = ""};
+        uint8_t *data = NULL;
+
+        r.code = job->read(job->ctx, i, &data, &r.size);
+        if (r.code == 0 && r.size > FORKSERVER_INPUT_BYTES)
+            r.code = -EFBIG;
+        if (r.code == 0) {
+            w->in[m] = (struct batch_input){.data = data, .size = r.size};
+            w->index[m++] = i;
+            continue;
+        }
+        batch_tell(w, &r);
+        if (!job->read_keeps)
+            free(data);
+    }
+    return m;
+}
+
+static int read_and_run_batch(struct worker *w, size_t first, size_t n, struct err *err)
+{
+    const struct batch_calls calls = {.done = batch_done, .pause = batch_pause, .ctx = w};
+    const int64_t began_us = deadline_now_us();
+    const size_t m = batch_read(w, first, n);
+    const int rc = batch_run(w->batch, w->in, m, &calls, err);
+    int64_t took_us;
+
+    batch_pause(w);
+    for (size_t k = 0; k < m && !w->shared->job->read_keeps; k++)
+        free((void *)(uintptr_t)w->in[k].data);
+    took_us = deadline_now_us() - began_us;
+    if (took_us < CHUNK_US / 2 && w->chunk < CHUNK_MAX)
+        w->chunk *= 2;
+    else if (took_us > CHUNK_US && w->chunk > 1)
+        w->chunk /= 2;
+    return rc;
+}
+
+/* ---- workers ---- */
 static void pin(int cpu)
 {
     const struct sched_param none = {0};
@@ -162,6 +274,8 @@ static int worker_open(struct worker *w, const struct forkserver_opts *opts, str
 {
     if (w->shared->job->engine == RUNNER_NATIVE)
         return native_open(opts, &w->native, err);
+    if (w->shared->job->engine == RUNNER_BATCH)
+        return batch_open(opts, w->shared->job->max_attempts, &w->batch, err);
     return forkserver_open(opts, &w->fs, err);
 }
 
@@ -171,9 +285,10 @@ static void *worker_main(void *arg)
     struct forkserver_opts opts = w->shared->job->program;
     cleanup_free char *scratch = NULL;
     struct err err = {0};
-    size_t index = 0;
+    size_t first = 0, n;
     int rc = 0;
 
+    w->chunk = w->shared->job->engine == RUNNER_BATCH ? CHUNK_MIN : 1;
     pin(w->cpu);
     if (opts.scratch != NULL) {
         scratch = xasprintf("%s/%d", opts.scratch, w->number);
@@ -183,11 +298,13 @@ static void *worker_main(void *arg)
     }
     if (rc == 0)
         rc = worker_open(w, &opts, &err);
-    while (rc == 0 && take(w->shared, &index))
-        rc = read_and_run(w, index, &err);
+    while (rc == 0 && (n = take(w->shared, w->chunk, &first)) > 0)
+        rc =
+            w->batch != NULL ? read_and_run_batch(w, first, n, &err) : read_and_run(w, first, &err);
     if (rc < 0)
         give_up(w->shared, rc, &err);
     forkserver_close(w->fs);
+    batch_close(w->batch);
     native_close(w->native);
     if (scratch != NULL)
         (void)path_remove_tree(scratch);
@@ -197,7 +314,7 @@ static void *worker_main(void *arg)
 int runner_run(const struct runner_job *job, struct err *err)
 {
     struct shared shared = {.job = job, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err};
-    cleanup_free struct worker *workers = xcalloc(WORKERS_MAX, sizeof(*workers));
+    cleanup_free struct worker *workers = NULL;
     cleanup_free int *cpus = xcalloc(CPU_MAX, sizeof(*cpus));
     int n_cpus = cpu_allowed(cpus, CPU_MAX);
     int want = job->workers > 0 ? job->workers : n_cpus, started = 0, rc;
@@ -206,6 +323,8 @@ int runner_run(const struct runner_job *job, struct err *err)
         want = WORKERS_MAX;
     if ((size_t)want > job->inputs)
         want = (int)job->inputs;
+    shared.workers = want;
+    workers = xcalloc((size_t)want + 1, sizeof(*workers));
     while (started < want) {
         struct worker *w = &workers[started];
 

@@ -13,15 +13,16 @@
 
 /*
  * Runs many inputs in several servers of one program, each with a thread and a core of its own. Inputs are named by a number;
- * they are handed out in their order and end in any. An input that its server died of is run once more in a fresh one, so that
- * nobody is blamed for another's damage.
+ * they are handed out in their order and end in any. An input that its server died of, and in batches one that ended badly, is run once
+ * more in a fresh one, so that nobody is blamed for another's damage.
  */
 enum runner_engine {
     RUNNER_FORK,  /* AFL++'s fork server; needs an instrumented program */
+    RUNNER_BATCH, /* many inputs in one process; needs a harness of the kit, built for AFL++ */
     RUNNER_NATIVE /* a process an input, for any program; no map */
 };
-#define RUNNER_ENGINES 2
-/* "fork" or "native" */
+#define RUNNER_ENGINES 3
+/* "fork", "batch" or "native" */
 const char *runner_engine_name(enum runner_engine engine);
 /* The fastest that a program can be run by. */
 enum runner_engine runner_engine_best(const struct elfprobe *elf);
@@ -32,7 +33,9 @@ struct runner_result {
     size_t index;
     int code; /* 0; or -errno: the input could not be read or is too large, and nothing was run */
     struct forkserver_run run; /* from here on only with code 0 */
-    const uint8_t *data;       /* the input; of the call only */
+    int64_t cpu_us;            /* of batches, where it was long enough to look at; else 0 */
+    bool after_others;   /* of batches: ended badly behind others; run is what it did alone, well */
+    const uint8_t *data; /* the input; of the call only */
     size_t size;
     const uint8_t *map;      /* in buckets; of the call only; NULL of a native run */
     size_t map_bytes, edges; /* 0 then */
@@ -53,6 +56,7 @@ struct runner_job {
      * of its result.
      */
     int (*read)(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size);
+    bool read_keeps; /* what read gives stays its own until runner_run returns, and is not freed */
     /* Once for each input, by one worker at a time. */
     void (*done)(void *ctx, const struct runner_result *r);
     void *ctx;

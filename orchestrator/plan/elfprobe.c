@@ -35,6 +35,7 @@ enum mark {
     MARK_LIBFUZZER,
     MARK_DRIVER,
     MARK_KIT,
+    MARK_BATCH,
     MARK_COUNT
 };
 /* Source: AFL++ 4.04c, 4.10c, 4.20c, 4.21c: include/config.h, instrumentation/afl-compiler-rt.o.c; LLVM fuzzer FuzzerDriver.cpp. */
@@ -51,6 +52,7 @@ static const char *const marks[MARK_COUNT] = {
     [MARK_LIBFUZZER] = "libFuzzer will not generate inputs larger than",
     [MARK_DRIVER] = "To run the target function on individual input(s) execute",
     [MARK_KIT] = "FZ-FAIL target=",
+    [MARK_BATCH] = "##SIG_FUZZCTL_BATCH##", /* FZ_RING_MARK of the kit */
 };
 
 /* Hash and marks in one pass. 0 or -errno. */
@@ -293,6 +295,7 @@ int elfprobe_read(const char *path, struct elfprobe *ret, struct err *err)
     e.libfuzzer = e.elf && found[MARK_LIBFUZZER];
     e.driver = e.instrumented && found[MARK_DRIVER];
     e.kit = e.elf && found[MARK_KIT];
+    e.batch = e.instrumented && e.kit && found[MARK_BATCH];
     if (e.instrumented)
         e.protocol = found[MARK_PROTO_NEW]   ? ELFPROBE_PROTO_NEW
                      : found[MARK_PROTO_OLD] ? ELFPROBE_PROTO_OLD
@@ -316,14 +319,14 @@ const char *elfprobe_protocol_name(enum elfprobe_protocol protocol)
 json_t *elfprobe_to_json(const struct elfprobe *e)
 {
     return json_pack(
-        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
+        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
         "s:s,s:i,s:s,s:s,s:I}",
         "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
         e->instrumented, "persistent", e->persistent, "deferred", e->deferred, "shm_testcase",
         e->shm_testcase, "asan", e->asan, "asan_dynamic", e->asan_dynamic, "ubsan", e->ubsan,
         "msan", e->msan, "tsan", e->tsan, "lsan", e->lsan, "libfuzzer", e->libfuzzer, "driver",
         e->driver, "cmplog", e->cmplog, "cmplog_certain", e->cmplog_certain, "autodict",
-        e->autodict, "kit", e->kit, "map_size", (json_int_t)e->map_size, "protocol",
-        elfprobe_protocol_name(e->protocol), "machine", e->machine, "build_id", e->build_id,
-        "sha256", e->sha256, "size_bytes", (json_int_t)e->size_bytes);
+        e->autodict, "kit", e->kit, "batch", e->batch, "map_size", (json_int_t)e->map_size,
+        "protocol", elfprobe_protocol_name(e->protocol), "machine", e->machine, "build_id",
+        e->build_id, "sha256", e->sha256, "size_bytes", (json_int_t)e->size_bytes);
 }

@@ -37,7 +37,8 @@ struct elfprobe {
      */
     bool cmplog, cmplog_certain;
     bool autodict;
-    bool kit; /* built with our harness kit */
+    bool kit;   /* built with our harness kit */
+    bool batch; /* and can run inputs in batches, see sdk/fz_ring.h */
     long
         map_size; /* guards in the ELF (size of __sancov_guards / 4, or __afl_final_loc of an LTO build), 0 unknown */
     enum elfprobe_protocol protocol;

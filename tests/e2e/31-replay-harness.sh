@@ -105,7 +105,7 @@ assert_exit "a path that is not there" 2 "$FUZZCTL" replay --harness "$H" "$T/no
 assert_exit "a program that is not there" 2 "$FUZZCTL" replay --harness "$T/none" "$T/afl"
 assert_exit "no path" 2 "$FUZZCTL" replay --harness "$H"
 assert_exit "an unknown engine" 2 "$FUZZCTL" replay --harness "$H" --engine warp "$T/afl"
-assert_match "is told what there is" "allowed are auto, fork, native" "$(cat "$T/err")"
+assert_match "is told what there is" "allowed are auto, fork, batch, native" "$(cat "$T/err")"
 assert_exit "--engine without --harness" 2 "$FUZZCTL" replay --engine fork
 assert_exit "a program without a fork server has none" 2 "$FUZZCTL" replay --harness /bin/true --engine fork "$T/afl"
 assert_match "and that is said" "has no fork server; build it with afl-clang-fast" "$(cat "$T/err")"
