@@ -226,6 +226,12 @@ $(BUILD)/tests/engine/stateful: tests/engine/stateful.c $(BUILD)/.stamp-harness-
 ENGINE_TARGETS += $(BUILD)/tests/engine/stateful
 $(BUILD)/tests/unit/test_forkserver $(BUILD)/tests/unit/test_stability: $(ENGINE_TARGETS) $(PRELOAD)
 
+# A program that plays the harness's side of batch mode, wrong.
+$(BUILD)/tests/engine/liar: tests/engine/liar.c harnesses/sdk/fz_ring.h $(BUILD)/.stamp-flags
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
+
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
 
@@ -473,6 +479,19 @@ dict-%:
 			-c -o $(BUILD)/obj/dict/$*/x.o $$f; \
 	done
 	@sh harnesses/sdk/dict-merge $(DICTS)/$*.dict $(BUILD)/obj/dict/$*/tokens
+
+# A harness of the kit for the tests of the engine, and what they compare the engines by.
+define engine_kit_rule
+$(BUILD)/tests/engine/kit-$(1): tests/engine/kit.c $(call h_sdk,$(1)) $(BUILD)/.stamp-harness-$(1)
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(h_cc.$(1)) $$(call h_flags,$(1)) $$(h_link) -o $$@ $$(filter %.c %.o,$$^)
+endef
+$(foreach v,afl asan replay,$(eval $(call engine_kit_rule,$(v))))
+engine_variants := afl cmplog laf asan
+$(BUILD)/tests/unit/test_batch: $(addprefix $(BUILD)/tests/engine/,kit-afl kit-asan liar) $(PRELOAD) \
+	$(foreach t,$(H_TARGETS),$(engine_variants:%=$(BUILD)/harnesses/$(t)/%))
+check check-e2e: $(addprefix $(BUILD)/tests/engine/,kit-afl kit-asan kit-replay)
 
 # The generators are plain programs of the build machine.
 $(BUILD)/harnesses/%/gen_seeds: harnesses/targets/%/gen_seeds.c harnesses/sdk/seedgen.c harnesses/sdk/seedgen.h \

@@ -25,6 +25,8 @@
 struct got {
     int code;
     enum forkserver_end end;
+    bool unstable; /* fails behind other inputs only */
+    bool covered;  /* a smaller input of the same map is known: nothing else is filled in */
     uint64_t hash, size;
     uint8_t sha[SHA_BYTES];
     uint32_t *tuples;
@@ -117,6 +119,21 @@ static void got_free(struct got *g)
     free(g);
 }
 
+static void take_input(struct distill *d, size_t index, const struct got *g);
+static struct slot *find_slot(struct distill *d, uint64_t hash);
+
+/* Most inputs are: they need neither be hashed nor their coverage be read. */
+static bool is_covered(const struct pass *p, const struct runner_result *rr)
+{
+    struct distill *d = p->d;
+    const struct slot *s;
+
+    if (p->take != take_input || rr->index < d->o->must || d->table_room == 0)
+        return false;
+    s = find_slot(d, rr->map_hash);
+    return s->used && s->size < rr->size;
+}
+
 static void run_done(void *ctx, const struct runner_result *rr)
 {
     struct pass *p = ctx;
@@ -125,13 +142,15 @@ static void run_done(void *ctx, const struct runner_result *rr)
 
     g->code = rr->code;
     g->end = rr->run.end;
-    if (rr->code == 0 && rr->run.end == FORKSERVER_OK) {
+    g->unstable = rr->after_others;
+    g->hash = rr->map_hash;
+    g->size = rr->size;
+    g->covered = rr->code == 0 && rr->run.end == FORKSERVER_OK && is_covered(p, rr);
+    if (rr->code == 0 && rr->run.end == FORKSERVER_OK && !g->covered) {
         char hex[65];
 
         hash_sha256_hex(rr->data, rr->size, hex);
         memcpy(g->sha, hex, sizeof(g->sha));
-        g->hash = rr->map_hash;
-        g->size = rr->size;
         if (d->tuples_max == 0)
             d->tuples_max = (uint32_t)rr->map_bytes * (d->o->edges_only ? 1 : BUCKETS);
         read_tuples(g, rr, d->o->edges_only);
@@ -238,7 +257,13 @@ static void take_input(struct distill *d, size_t index, const struct got *g)
         set_aside(d, index, why[g->end]);
         return;
     }
+    if (g->unstable) {
+        set_aside(d, index, DISTILL_UNSTABLE);
+        return;
+    }
     d->ret->input_bytes += g->size;
+    if (g->covered)
+        return;
     if (is_best(d, g) || must)
         cover_add(d->cover, index, g->size, g->sha, g->tuples, g->n, must);
     if (cover_bytes(d->cover) > d->ret->peak_bytes)
@@ -264,7 +289,7 @@ static void take_again(struct distill *d, size_t index, const struct got *g)
 {
     static const uint64_t none = 0;
     const size_t at = place_of(d, index);
-    const uint64_t hash = g->code == 0 && g->end == FORKSERVER_OK ? g->hash : none;
+    const uint64_t hash = g->code == 0 && g->end == FORKSERVER_OK && !g->unstable ? g->hash : none;
 
     if (d->round == 0)
         d->first[at] = hash;

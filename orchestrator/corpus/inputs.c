@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/path.h"
 
 #define SETUP  "fuzzer_setup"
@@ -46,6 +46,16 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* DT_DIR, DT_REG or another. Few file systems do not tell it with the name. */
+static int kind_of(const struct dirent *de, const char *path)
+{
+    struct stat st;
+
+    if (de->d_type != DT_UNKNOWN)
+        return de->d_type;
+    return lstat(path, &st) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
+}
+
 static int list_folder(const char *dir, struct dirent ***ret)
 {
     int n = scandir(dir, ret, wanted, by_name);
@@ -62,16 +72,16 @@ static int add_tree(struct strv *list, const char *dir, int depth, struct err *e
         return err_sys(err, rc, "%s", dir);
     for (int i = 0; i < n; i++) {
         cleanup_free char *path = path_join(dir, names[i]->d_name);
-        struct stat st;
+        const int kind = kind_of(names[i], path);
 
         free(names[i]);
-        if (rc < 0 || lstat(path, &st) < 0)
+        if (rc < 0)
             continue;
-        if (S_ISDIR(st.st_mode))
+        if (kind == DT_DIR)
             rc = add_tree(list, path, depth + 1, err);
-        else if (S_ISREG(st.st_mode) && list->n >= INPUTS_MAX)
+        else if (kind == DT_REG && list->n >= INPUTS_MAX)
             rc = err_set(err, -E2BIG, "%s: over %d inputs", dir, INPUTS_MAX);
-        else if (S_ISREG(st.st_mode))
+        else if (kind == DT_REG)
             strv_take(list, steal_ptr(&path));
     }
     free(names);
@@ -128,10 +138,27 @@ int inputs_add(struct strv *list, const char *path, struct err *err)
 
 int inputs_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size)
 {
-    char *data = NULL;
-    int rc = file_read_follow(AT_FDCWD, path, max_bytes, &data, ret_size);
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    cleanup_free uint8_t *data = NULL;
+    size_t n = 0, room;
+    struct stat st;
+    ssize_t got;
 
-    if (rc == 0)
-        *ret_data = (uint8_t *)data;
-    return rc;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EINVAL;
+    if ((uint64_t)st.st_size > max_bytes)
+        return -EFBIG;
+    /* What fstat says is what is taken: one call, and a file that grows meanwhile is as it was. */
+    room = (size_t)st.st_size;
+    data = xmalloc(room + 1);
+    while (n < room && (got = read(fd, data + n, room - n)) != 0) {
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    *ret_data = steal_ptr(&data);
+    *ret_size = n;
+    return 0;
 }

@@ -29,7 +29,9 @@
 #define TIMEOUT_MS   1000
 #define MEMORY_BYTES (INT64_C(2) << 30)
 #define PROGRESS_MS  200
-#define LOST         (-1) /* no exit code */
+#define LOST         (-1) /* no exit codes */
+#define STATEFUL     (-2)
+#define MERGED       4096 /* maps remembered as merged; a power of two */
 
 struct result {
     char *line; /* NULL: nothing to print */
@@ -47,6 +49,7 @@ struct replay {
     long passed, failed, unread;
     uint8_t *seen; /* bits of all maps */
     size_t seen_bytes;
+    uint64_t merged[MERGED]; /* hashes of maps that are in seen */
     int64_t began_ms, shown_ms;
     bool progress;
 };
@@ -106,13 +109,18 @@ static const char *status_of(const struct replay_run *run, const struct verdict_
     return run->end == REPLAY_TIMEOUT ? "timeout" : v->class_;
 }
 
-/* A run that its server did not come back from says nothing but that. */
+/* What only the engine knows: a server that did not come back, a program that keeps state. */
 static void judge(const struct replay *r, const struct replay_run *run, struct verdict_of_run *ret)
 {
     const char *slash = strrchr(r->o->program, '/');
 
-    if (run->end != REPLAY_EXIT || run->code != LOST) {
+    if (run->end != REPLAY_EXIT || run->code >= 0) {
         classify_run(run, slash != NULL ? slash + 1 : r->o->program, r->elf.build_id, ret);
+        return;
+    }
+    if (run->code == STATEFUL) {
+        (void)snprintf(ret->class_, sizeof(ret->class_), "stateful");
+        (void)snprintf(ret->kind, sizeof(ret->kind), "passes alone, fails behind other inputs");
         return;
     }
     (void)snprintf(ret->class_, sizeof(ret->class_), "lost");
@@ -126,7 +134,7 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
     const char *file = r->inputs.v[index];
     struct verdict_of_run v = {.class_ = "none"};
     struct result *res = &r->results[index];
-    cleanup_free char *name = fields_safe(file);
+    cleanup_free char *name = NULL;
 
     if (code == 0)
         judge(r, run, &v);
@@ -149,17 +157,19 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
         if (code == 0) {
             (void)json_object_set_new(
                 j, "signal", run->end == REPLAY_SIGNAL ? json_integer(run->code) : json_null());
-            (void)json_object_set_new(j, "exit_code",
-                                      run->end == REPLAY_EXIT && run->code != LOST
-                                          ? json_integer(run->code)
-                                          : json_null());
-            (void)json_object_update(j, extra);
+            (void)json_object_set_new(
+                j, "exit_code",
+                run->end == REPLAY_EXIT && run->code >= 0 ? json_integer(run->code) : json_null());
+            if (extra != NULL)
+                (void)json_object_update(j, extra);
         }
         res->line = json_dumps(j, JSON_COMPACT);
         json_decref(j);
     } else if (code < 0) {
+        name = fields_safe(file);
         res->line = xasprintf("%s: not run: %s", name, unread_text(code));
     } else if (strcmp(v.class_, "none") != 0) {
+        name = fields_safe(file);
         res->line = xasprintf("%s: %s: %s", name, status_of(run, &v), v.kind);
     }
     json_decref(extra);
@@ -178,6 +188,38 @@ static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_s
     return inputs_read(r->inputs.v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
 }
 
+/* Maps of equal hash are equal, and most are of one seen lately. */
+static void merge(struct replay *r, const struct runner_result *rr)
+{
+    uint64_t *last = &r->merged[rr->map_hash % MERGED];
+
+    if (rr->map == NULL || rr->run.end == FORKSERVER_LOST || *last == rr->map_hash)
+        return;
+    if (r->seen == NULL) {
+        r->seen_bytes = rr->map_bytes;
+        r->seen = xcalloc(1, r->seen_bytes);
+    }
+    (void)map_merge(r->seen, rr->map, r->seen_bytes, NULL);
+    *last = rr->map_hash;
+}
+
+/* Members of a result that the engine knows of; a new reference, NULL when nobody asks. */
+static json_t *engine_json(const struct replay *r, const struct runner_result *rr)
+{
+    json_t *extra;
+    char hash[32];
+
+    if (!r->env->json)
+        return NULL;
+    extra = json_pack("{s:I}", "us", (json_int_t)rr->run.wall_us);
+    if (rr->map != NULL && rr->run.end != FORKSERVER_LOST) {
+        (void)snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)rr->map_hash);
+        (void)json_object_set_new(extra, "edges", json_integer((json_int_t)rr->edges));
+        (void)json_object_set_new(extra, "map", json_string(hash));
+    }
+    return extra;
+}
+
 static void run_done(void *ctx, const struct runner_result *rr)
 {
     static const enum replay_end ends[] = {[FORKSERVER_OK] = REPLAY_EXIT,
@@ -186,17 +228,17 @@ static void run_done(void *ctx, const struct runner_result *rr)
                                            [FORKSERVER_LOST] = REPLAY_EXIT};
     struct replay *r = ctx;
     struct replay_run run = {.wall_ms = rr->run.wall_us / 1000};
-    json_t *extra = json_object();
-    char hash[32];
 
     if (rr->code < 0) {
-        add_result(r, rr->index, rr->code, NULL, extra);
+        add_result(r, rr->index, rr->code, NULL, NULL);
         return;
     }
     run.end = ends[rr->run.end];
     run.code = rr->run.signo;
     if (rr->run.end == FORKSERVER_LOST) {
         run.code = LOST;
+    } else if (rr->after_others) {
+        run.code = STATEFUL;
     } else if (rr->run.exit_code >= 0) {
         run.end = REPLAY_EXIT;
         run.code = rr->run.exit_code;
@@ -204,19 +246,10 @@ static void run_done(void *ctx, const struct runner_result *rr)
         /* Not by us, so by the kernel. */
         run.end = REPLAY_OOM;
     }
-    run.err_text = xstrndup(rr->text, rr->text_bytes);
-    if (rr->run.end != FORKSERVER_LOST && rr->map != NULL) {
-        if (r->seen == NULL) {
-            r->seen_bytes = rr->map_bytes;
-            r->seen = xcalloc(1, r->seen_bytes);
-        }
-        (void)map_merge(r->seen, rr->map, r->seen_bytes, NULL);
-        (void)snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)rr->map_hash);
-        (void)json_object_set_new(extra, "edges", json_integer((json_int_t)rr->edges));
-        (void)json_object_set_new(extra, "map", json_string(hash));
-    }
-    (void)json_object_set_new(extra, "us", json_integer(rr->run.wall_us));
-    add_result(r, rr->index, 0, &run, extra);
+    if (rr->run.end != FORKSERVER_OK)
+        run.err_text = xstrndup(rr->text, rr->text_bytes);
+    merge(r, rr);
+    add_result(r, rr->index, 0, &run, engine_json(r, rr));
     free(run.err_text);
 }
 

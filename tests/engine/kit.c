@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A harness of the kit whose inputs end in every way: the first byte says how, the others are branches.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sdk/fz.h"
+
+static const char *const ids[] = {"ALL", "K1", NULL};
+const struct fz_target fz_target = {.name = "kit", .alloc_limit = 1 << 20, .invariants = ids};
+
+static void branches(const uint8_t *d, size_t n)
+{
+    volatile unsigned sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (d[i] > 200)
+            sum += 2;
+        else if (d[i] > 100)
+            sum ^= d[i];
+        else if (d[i] == 'z')
+            sum = 0;
+        else
+            sum++;
+    }
+    if (sum == 7)
+        FZ_REACH(seven);
+}
+
+int fz_one(const uint8_t *d, size_t n)
+{
+    static bool armed;
+    volatile unsigned spin = 1;
+
+    if (n == 0)
+        return 0;
+    switch (d[0]) {
+    case 'A':
+        fz_fail(FZ_INVARIANT, "K1", "byte %u", n > 1 ? d[1] : 0U);
+    case 'D':
+        fz_fail(FZ_DETERMINISM, "K1", "differs");
+    case 'C': /* closes what it can, and fails where nobody hears it */
+        for (int fd = 0; fd < 256; fd++)
+            close(fd);
+        fz_fail(FZ_INVARIANT, "K1", "unheard");
+    case 'S':
+        raise(SIGSEGV);
+        break;
+    case '9':
+        raise(SIGKILL);
+        break;
+    case 'G':
+        fz_mem()->free(fz_mem()->ctx, fz_mem()->alloc(fz_mem()->ctx, (size_t)2 << 20));
+        break;
+    case 'R': { /* all memory that it can get */
+        for (;;) {
+            char *p =
+                mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+            if (p == MAP_FAILED)
+                raise(SIGKILL);
+            memset(p, 1, 1 << 20);
+        }
+    }
+    case 'L':
+        while (spin != 0)
+            spin |= 1;
+        break;
+    case 'P':
+        for (;;)
+            pause();
+    case 'E':
+        exit(3);
+    case 'O':
+        exit(0);
+    case 'K':
+        kill(getppid(), SIGKILL);
+        usleep(200000);
+        break;
+    case 'F':
+        if (fork() == 0) {
+            sleep(60);
+            _exit(0);
+        }
+        break;
+    case 'W': {
+        char junk[100000];
+
+        memset(junk, 'w', sizeof(junk));
+        if (write(STDERR_FILENO, junk, sizeof(junk)) < 0)
+            return 0;
+        break;
+    }
+    case 'Z': /* slow, and well */
+        usleep(20000);
+        break;
+    case 'x': /* what an X behind it in the same process dies of */
+        armed = true;
+        break;
+    case 'X':
+        if (armed)
+            abort();
+        break;
+    default:
+        branches(d, n);
+    }
+    return 0;
+}
