@@ -223,7 +223,12 @@ $(BUILD)/tests/engine/stateful: tests/engine/stateful.c $(BUILD)/.stamp-harness-
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)AFL_QUIET=1 $(AFL_CC) $(call h_flags,afl) -o $@ $<
-ENGINE_TARGETS += $(BUILD)/tests/engine/stateful
+# One that plays a fork server and worse, by the plain compiler.
+$(BUILD)/tests/engine/hostile: tests/engine/hostile.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O1 -Wall -Wextra -o $@ $<
+ENGINE_TARGETS += $(BUILD)/tests/engine/stateful $(BUILD)/tests/engine/hostile
 $(BUILD)/tests/unit/test_forkserver $(BUILD)/tests/unit/test_stability: $(ENGINE_TARGETS) $(PRELOAD)
 
 # A program that plays the harness's side of batch mode, wrong.

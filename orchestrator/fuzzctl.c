@@ -112,7 +112,8 @@ int main(int argc, char **argv)
     env.state_dir = path_state_dir(state, &err);
     /* These do without it, whatever lies there; doctor tells what is wrong with it. */
     bool stateless = verb == &cmd_help || verb == &cmd_version || verb == &cmd_check ||
-                     verb == &cmd_doctor || verb == &cmd_replay;
+                     verb == &cmd_doctor || verb == &cmd_replay || verb == &cmd_distill ||
+                     verb == &cmd_stability;
     if (env.state_dir == NULL || (!stateless && path_state_check(env.state_dir, &err) < 0)) {
         fprintf(stderr, "fuzzctl: %s\n", err.msg);
         return EXIT_ERROR;

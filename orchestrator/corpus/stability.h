@@ -79,7 +79,8 @@ struct stability_edge {
 };
 
 struct stability_result {
-    size_t checked, unread, left; /* of the inputs; unread: cannot be read or too large */
+    size_t checked, unread,
+        left; /* of the inputs; unread: cannot be read, too large, or takes its server along */
     size_t count[STABILITY_KINDS];
     size_t unrepeated; /* maps that differed once in a shuffled run */
     size_t edges;      /* of all inputs together */

@@ -13,7 +13,7 @@
 #include "corpus/stability_internal.h"
 #include "engine/map.h"
 
-#define TIMEOUT_RUNS 2 /* of an input that is out of time */
+#define TIMEOUT_RUNS 2 /* of an input that is out of time, or takes its server along */
 #define CHILDREN     3 /* more, that must do the same run by run: chance seldom does, four times */
 
 /* ---- runs ---- */
@@ -109,7 +109,8 @@ int stability_run_series(struct stability *s, const uint8_t *data, size_t size,
         (void)map_merge(s->seen, shot.map, s->spread.bytes, NULL);
         ret->v[ret->n].hash = shot.verdict.end == FORKSERVER_OK ? shot.hash : 0;
         ret->v[ret->n++].verdict = shot.verdict;
-        if (shot.verdict.end == FORKSERVER_TIMEOUT && ret->n >= TIMEOUT_RUNS)
+        if (shot.verdict.end != FORKSERVER_OK && shot.verdict.end != FORKSERVER_CRASH &&
+            ret->n >= TIMEOUT_RUNS)
             break;
     }
     return rc;
@@ -189,6 +190,8 @@ static int run_alone(struct stability *s, size_t index, struct stability_series 
         if (rc == 0)
             tell_variation(s, index, same);
     }
+    /* Nothing is known of a run that took the server along. */
+    k->unread = s->spread.verdict.end == FORKSERVER_LOST && !s->spread.verdict_varies;
     k->size = size;
     k->verdict = s->spread.verdict;
     k->ends = !s->spread.steady;

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,17 +17,16 @@
 #include "corpus/inputs.h"
 #include "corpus/stability.h"
 #include "ctl/cmd.h"
+#include "ctl/input_paths.h"
+#include "ctl/manyrun.h"
 #include "ctl/replay_scope.h"
 #include "plan/elfprobe.h"
 #include "report/fields.h"
 #include "report/stability.h"
 #include "spec/spec.h"
 
-#define TIMEOUT_MS   1000
-#define TIMEOUT_MAX  (3600 * INT64_C(1000))
-#define BUDGET_MS    (600 * INT64_C(1000))
-#define MEMORY_BYTES (INT64_C(2) << 30)
-#define PROGRESS_MS  200
+#define BUDGET_MS   (600 * INT64_C(1000))
+#define PROGRESS_MS 200
 
 struct stability_verb {
     const struct cmd_env *env;
@@ -36,7 +34,9 @@ struct stability_verb {
     struct strv args;
     int runs;
     uint64_t seed;
-    int64_t timeout_ms, memory_bytes, budget_ms; /* 0: as the spec says, or the default */
+    struct manyrun_limits limits; /* not given: as the spec says, or the default */
+    int64_t budget_ms;
+    struct input_paths paths;
     json_t *targets;
     bool failed, unread;
     int64_t began_ms, shown_ms;
@@ -47,16 +47,9 @@ struct stability_verb {
 struct stability_subject {
     const char *name, *path; /* name of a target, or NULL */
     const struct strv *args, *env;
-    int64_t timeout_ms, memory_bytes;
+    struct manyrun_limits limits;
     struct strv inputs;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-    interrupted = sig;
-}
 
 static void show_progress(void *ctx, uint64_t runs)
 {
@@ -114,7 +107,7 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
                                .runs = v->runs,
                                .seed = v->seed,
                                .budget_ms = v->budget_ms,
-                               .cancel = &interrupted,
+                               .cancel = &manyrun_stop,
                                .progress = show_progress,
                                .ctx = v};
     cleanup_free char *preload = path_find_program("fuzz-preload.so");
@@ -133,10 +126,10 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
                         t->path);
     if (t->inputs.n == 0)
         return cmd_fail(&cmd_stability, EXIT_VACUOUS, "there are no inputs");
-    rc = replay_scope_open(t->memory_bytes, &procs, &scope, &err);
+    rc = replay_scope_open(t->limits.memory_bytes, &procs, &scope, &err);
     if (rc == 0) {
         o.program = replay_scope_program(scope, &elf, t->path, t->args, &procs, preload,
-                                         t->timeout_ms, t->memory_bytes);
+                                         t->limits.timeout_ms, t->limits.memory_bytes);
         o.program.env = t->env;
         v->began_ms = clock_now_ms();
         rc = stability_run(&o, &r, &err);
@@ -157,16 +150,13 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
 /* ---- what is named ---- */
 static int run_named(struct stability_verb *v, char **paths, int n)
 {
-    struct stability_subject t = {.path = v->harness,
-                                  .args = &v->args,
-                                  .timeout_ms = v->timeout_ms > 0 ? v->timeout_ms : TIMEOUT_MS,
-                                  .memory_bytes =
-                                      v->memory_bytes > 0 ? v->memory_bytes : MEMORY_BYTES};
+    struct stability_subject t = {.path = v->harness, .args = &v->args, .limits = v->limits};
     struct err err = {0};
     int code = EXIT_DONE;
 
+    manyrun_defaults(&t.limits);
     for (int i = 0; i < n && code == EXIT_DONE; i++) {
-        if (inputs_add(&t.inputs, paths[i], &err) < 0)
+        if (input_paths_add(&v->paths, &t.inputs, paths[i], &err) < 0)
             code = cmd_fail(&cmd_stability, EXIT_USAGE, "%s", err.msg);
     }
     if (code == EXIT_DONE)
@@ -178,19 +168,15 @@ static int run_named(struct stability_verb *v, char **paths, int n)
 static int run_target(struct stability_verb *v, const struct spec_target *s)
 {
     struct stability_subject t = {
-        .name = s->name,
-        .path = s->harness,
-        .args = &s->args,
-        .env = &s->env,
-        .timeout_ms = v->timeout_ms > 0 ? v->timeout_ms : s->limits.hang_timeout_ms,
-        .memory_bytes = v->memory_bytes > 0 ? v->memory_bytes : s->limits.memory_bytes};
+        .name = s->name, .path = s->harness, .args = &s->args, .env = &s->env, .limits = v->limits};
     struct err err = {0};
     int code = EXIT_DONE;
 
-    if (t.timeout_ms <= 0)
-        t.timeout_ms = TIMEOUT_MS;
-    if (t.memory_bytes <= 0)
-        t.memory_bytes = MEMORY_BYTES;
+    if (t.limits.timeout_ms == 0)
+        t.limits.timeout_ms = s->limits.hang_timeout_ms;
+    if (t.limits.memory_bytes == 0)
+        t.limits.memory_bytes = s->limits.memory_bytes;
+    manyrun_defaults(&t.limits);
     if (s->seeds == NULL || inputs_add(&t.inputs, s->seeds, &err) < 0)
         code = cmd_fail(&cmd_stability, EXIT_USAGE, "target %s: %s", s->name,
                         s->seeds == NULL ? "has no seeds" : err.msg);
@@ -246,7 +232,7 @@ static int run_spec(struct stability_verb *v, const char *path, char **names, in
         return EXIT_USAGE;
     }
     first = check_names(spec, names, n);
-    for (size_t i = 0; i < spec->n_targets && first != EXIT_USAGE && interrupted == 0; i++) {
+    for (size_t i = 0; i < spec->n_targets && first != EXIT_USAGE && manyrun_stop == 0; i++) {
         if (!is_wanted(spec->targets[i].name, names, n))
             continue;
         code = run_target(v, &spec->targets[i]);
@@ -270,20 +256,15 @@ static int parse_number(const char *option, uint64_t min, uint64_t max, uint64_t
     return EXIT_DONE;
 }
 
-static int parse_time(const char *option, int64_t max_ms, int64_t *ret)
-{
-    if (parse_duration_ms(optarg, ret) == 0 && *ret > 0 && *ret <= max_ms)
-        return EXIT_DONE;
-    return cmd_fail(&cmd_stability, EXIT_USAGE, "%s %s: allowed is a time%s, as in 500ms or 10s",
-                    option, optarg, max_ms == TIMEOUT_MAX ? " up to 1h" : "");
-}
-
 static int parse_options(struct stability_verb *v, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"harness", required_argument, NULL, 'h'}, {"seed", required_argument, NULL, 's'},
-        {"timeout", required_argument, NULL, 't'}, {"budget", required_argument, NULL, 'b'},
-        {"memory", required_argument, NULL, 'm'},  {0}};
+        {"harness", required_argument, NULL, 'h'},
+        {"seed", required_argument, NULL, 's'},
+        {"budget", required_argument, NULL, 'b'},
+        {"timeout", required_argument, NULL, MANYRUN_OPT_TIMEOUT},
+        {"memory", required_argument, NULL, MANYRUN_OPT_MEMORY},
+        {0}};
     int opt, code = EXIT_DONE;
     uint64_t runs = STABILITY_RUNS;
 
@@ -295,17 +276,13 @@ static int parse_options(struct stability_verb *v, int argc, char **argv)
             code = parse_number("-k", 2, STABILITY_RUNS_MAX, &runs);
         else if (opt == 's')
             code = parse_number("--seed", 0, INT64_MAX, &v->seed);
-        else if (opt == 't')
-            code = parse_time("--timeout", TIMEOUT_MAX, &v->timeout_ms);
-        else if (opt == 'b')
-            code = parse_time("--budget", INT64_MAX, &v->budget_ms);
         else if (opt == '?')
             code = cmd_usage(&cmd_stability);
-        else if (parse_size_bytes(optarg, &v->memory_bytes) < 0 ||
-                 v->memory_bytes < REPLAY_SCOPE_MEMORY_MIN)
-            code =
-                cmd_fail(&cmd_stability, EXIT_USAGE,
-                         "--memory %s: allowed is a size of 16M or more, as in 512M or 2G", optarg);
+        else if (opt != 'b')
+            code = manyrun_option(&cmd_stability, &v->limits, opt, optarg);
+        else if (parse_duration_ms(optarg, &v->budget_ms) < 0 || v->budget_ms <= 0)
+            code = cmd_fail(&cmd_stability, EXIT_USAGE,
+                            "--budget %s: allowed is a time, as in 30s or 10m", optarg);
     }
     v->runs = (int)runs;
     return code;
@@ -325,7 +302,6 @@ static int conclude(struct stability_verb *v, int code)
 
 static int stability_exec(struct cmd_env *env, int argc, char **argv)
 {
-    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct stability_verb v = {.env = env, .seed = 1, .budget_ms = BUDGET_MS};
     int ours = 1, code;
 
@@ -339,8 +315,7 @@ static int stability_exec(struct cmd_env *env, int argc, char **argv)
     if (code == EXIT_DONE && v.harness == NULL && ours < argc)
         code = cmd_fail(&cmd_stability, EXIT_USAGE, "-- goes with --harness");
     if (code == EXIT_DONE) {
-        (void)sigaction(SIGINT, &sa, NULL);
-        (void)sigaction(SIGTERM, &sa, NULL);
+        manyrun_catch();
         v.progress = isatty(STDERR_FILENO) && !env->quiet;
         v.targets = json_array();
         code = v.harness != NULL ? run_named(&v, argv + optind, ours - optind)
@@ -349,6 +324,7 @@ static int stability_exec(struct cmd_env *env, int argc, char **argv)
         json_decref(v.targets);
     }
     strv_clear(&v.args);
+    input_paths_clear(&v.paths);
     return code;
 }
 

@@ -47,7 +47,7 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
         fs->opts.run_ms = FORKSERVER_RUN_MS;
     if (fs->opts.map_bytes == 0)
         fs->opts.map_bytes = FORKSERVER_MAP_BYTES;
-    fs->ring.fd = -1;
+    fs->ring.fd = fs->greet_pidfd = -1;
     fs->control_fd = fs->control_end_fd = fs->status_fd = fs->input_fd = fs->text_fd = -1;
     fs->text = xmalloc(FORKSERVER_TEXT_BYTES + 1);
     return fs;
@@ -117,6 +117,7 @@ static int lost(struct forkserver *fs, struct forkserver_run *ret)
     int status = 0;
 
     forkserver_stop(fs, &status);
+    fs->lost_runs++;
     ret->end = FORKSERVER_LOST;
     ret->signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     ret->exit_code = WIFEXITED(status) && status != 0 ? WEXITSTATUS(status) : -1;
@@ -163,6 +164,11 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     if (size > FORKSERVER_INPUT_BYTES)
         return err_set(err, -EFBIG, "an input of %zu bytes; AFL++ takes %u at most", size,
                        FORKSERVER_INPUT_BYTES);
+    if (!fs->answered && fs->lost_runs >= FORKSERVER_LOST_MAX)
+        return err_set(err, -EPROTO,
+                       "%s: its fork server comes up, but ended or was silent in each of its first "
+                       "%d runs",
+                       fs->path, FORKSERVER_LOST_MAX);
     if (fs->server <= 0) {
         rc = forkserver_start(fs, err);
         if (rc < 0)
@@ -195,6 +201,7 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     run.wall_us = deadline_now_us() - began_us;
     if (rc < 0 || !forkserver_judge(fs, word, killed, &run))
         return lost(fs, ret);
+    fs->answered = true;
     *ret = run;
     return 0;
 }

@@ -45,7 +45,8 @@ struct forkserver_opts {
 #define FORKSERVER_RUN_MS      1000
 #define FORKSERVER_MAP_BYTES   (8U << 20)
 #define FORKSERVER_INPUT_BYTES (1U << 20) /* AFL++'s largest test case */
-#define FORKSERVER_TEXT_BYTES  65536      /* kept of what one input's run printed */
+#define FORKSERVER_LOST_MAX    16    /* runs that a server may lose before it has run anything */
+#define FORKSERVER_TEXT_BYTES  65536 /* kept of what one input's run printed */
 
 enum forkserver_end {
     FORKSERVER_OK,      /* returned, or exited with any code */
@@ -67,7 +68,7 @@ struct forkserver;
 int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret, struct err *err);
 /*
  * Runs one input; data is copied. 0 with *ret filled; -EFBIG (over FORKSERVER_INPUT_BYTES; nothing was run), or -errno when the server could not be
- * started again. Blocks for run_ms, a grace of a second, and what a start takes.
+ * started again, -EPROTO when it has never run anything. Blocks for run_ms, a grace of a second, and what a start takes.
  */
 int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct forkserver_run *ret,
                    struct err *err);

@@ -30,10 +30,13 @@ struct forkserver {
     size_t heard;
     int input_fd; /* standard input of the program, or the file of "@@" */
     int text_fd;
+    int greet_pidfd; /* of the server, -1 but for the time of its greeting */
     pid_t server, child;
     bool child_waits; /* it is done with its input and stopped */
     uint32_t was_killed;
     long starts;
+    bool answered;  /* it has run something */
+    long lost_runs; /* until then */
     char *text;
 };
 

@@ -28,14 +28,18 @@
 
 #define FD_CONTROL 198 /* the server reads it; FORKSRV_FD of AFL++'s config.h */
 #define FD_STATUS  199
+#define ENDED_MS   200
 
-/* Waits for the server, up to size bytes. Their number, or -ETIMEDOUT, -EPIPE (closed), -errno. */
-static ssize_t hear(int fd, int64_t deadline_ms, void *buf, size_t size)
+/*
+ * Waits for the server, up to size bytes. Their number, or -ETIMEDOUT, -EPIPE (closed, or it ended and left its end to somebody),
+ * -errno. pidfd: the server's, or -1.
+ */
+static ssize_t hear(int fd, int pidfd, int64_t deadline_ms, void *buf, size_t size)
 {
     for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
+        struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
         int64_t left = deadline_ms - clock_now_ms();
-        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        int n = poll(p, 2, left > 0 ? (int)left : 0);
         ssize_t got;
 
         if (n == 0)
@@ -44,6 +48,9 @@ static ssize_t hear(int fd, int64_t deadline_ms, void *buf, size_t size)
             return -errno;
         if (n < 0)
             continue;
+        /* What it said before it ended was said before this. */
+        if (p[0].revents == 0 && poll(p, 1, 0) == 0)
+            return -EPIPE;
         got = read(fd, buf, size);
         if (got > 0)
             return got;
@@ -57,8 +64,8 @@ static ssize_t hear(int fd, int64_t deadline_ms, void *buf, size_t size)
 int forkserver_word(struct forkserver *fs, int64_t deadline_ms, uint32_t *ret)
 {
     while (fs->heard < sizeof(*ret)) {
-        ssize_t n =
-            hear(fs->status_fd, deadline_ms, fs->words + fs->heard, sizeof(fs->words) - fs->heard);
+        ssize_t n = hear(fs->status_fd, fs->greet_pidfd, deadline_ms, fs->words + fs->heard,
+                         sizeof(fs->words) - fs->heard);
 
         if (n < 0)
             return (int)n;
@@ -79,7 +86,8 @@ static int skip_bytes(struct forkserver *fs, uint32_t left, int64_t deadline_ms)
     memmove(fs->words, fs->words + had, fs->heard);
     left -= (uint32_t)had;
     while (left > 0) {
-        ssize_t n = hear(fs->status_fd, deadline_ms, buf, left < sizeof(buf) ? left : sizeof(buf));
+        ssize_t n = hear(fs->status_fd, fs->greet_pidfd, deadline_ms, buf,
+                         left < sizeof(buf) ? left : sizeof(buf));
 
         if (n < 0)
             return (int)n;
@@ -143,7 +151,7 @@ static int greet(struct forkserver *fs, struct err *err)
 }
 
 /* Why there was no greeting, once the program has been ended. */
-static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct err *err)
+static int no_greeting(struct forkserver *fs, int rc, bool ended, int wait_status, struct err *err)
 {
     char how[128];
     size_t n = 0;
@@ -160,6 +168,10 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
                        fs->path, (long long)fs->opts.start_ms);
     if (rc != -EPIPE)
         return err_sys(err, rc, "%s: fork server", fs->path);
+    if (!ended)
+        return err_set(err, rc,
+                       "%s: closed file descriptor 199, on which its fork server is to speak",
+                       fs->path);
     while (line < n && line < 200 && text[line] != '\n' && text[line] != '\0')
         line++;
     return err_set(err, -EPIPE, "%s: ended before its %s: %s%s%.*s", fs->path,
@@ -168,12 +180,21 @@ static int no_greeting(struct forkserver *fs, int rc, int wait_status, struct er
                    text);
 }
 
+/* Whoever ends closes what it has a little earlier. */
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+    return pidfd < 0 || poll(&p, 1, ENDED_MS) == 1;
+}
+
 static int start_once(struct forkserver *fs, struct err *err)
 {
     static const int at[] = {FD_CONTROL, FD_STATUS};
     static const int batch_at[] = {FZ_RING_FD, FZ_RING_CONTROL, FZ_RING_STATUS};
     cleanup_close int status = -1;
     int to_server[2], from_server[2], wait_status = 0, rc;
+    bool ended;
 
     if (pipe2(to_server, O_CLOEXEC) < 0)
         return err_sys(err, -errno, "pipe");
@@ -202,7 +223,11 @@ static int start_once(struct forkserver *fs, struct err *err)
         return rc;
     }
     (void)close(steal_fd(&status));
+    fs->greet_pidfd = pidfd_open(fs->server, 0);
     rc = greet(fs, err);
+    ended = rc == -EPIPE && has_ended(fs->greet_pidfd);
+    if (fs->greet_pidfd >= 0)
+        (void)close(steal_fd(&fs->greet_pidfd));
     if (rc == 0)
         return 0;
     forkserver_stop(fs, &wait_status);
@@ -210,7 +235,7 @@ static int start_once(struct forkserver *fs, struct err *err)
         err_wrap(err, "%s", fs->path);
         return rc;
     }
-    return no_greeting(fs, rc, wait_status, err);
+    return no_greeting(fs, rc, ended, wait_status, err);
 }
 
 int forkserver_start(struct forkserver *fs, struct err *err)

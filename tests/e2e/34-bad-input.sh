@@ -1,0 +1,212 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs and files that replay, distill and stability must survive: a plain message, an exit code that is not 0, within the time
+# limit, and no process, segment or folder left behind.
+# limit: 600
+. tests/e2e/lib.sh
+need tests/engine/hostile tests/engine/persistent
+mkdir "$T/bin" "$T/one" "$T/tmp"
+cp "$BUILD/tests/engine/hostile" "$T/bin/hostile"
+H=$T/bin/hostile
+echo abc >"$T/one/abc"
+TMPDIR=$T/tmp
+export TMPDIR
+SECS=40 # a greeting that does not come is waited for 10 s
+
+# left PID: what is there of fuzzctl PID and its program
+left() {
+    find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$H*" 2>/dev/null
+    awk -v pid="$1" 'NR > 1 && $5 == pid { print "segment " $2 }' /proc/sysvipc/shm
+    find "$T/tmp" -mindepth 1
+    find /sys/fs/cgroup -type d -name "replay.$1" 2>/dev/null
+}
+
+nothing_left() {
+    [ -z "$(left "$1")" ]
+}
+
+# run ARGS...: fuzzctl with a time limit; its exit code in $rc, its pid in $pid
+run() {
+    timeout -k 5 "$SECS" sh -c 'echo $$ >"$0"; exec "$@"' "$T/pid" "$FUZZCTL" "$@" >"$T/out" 2>"$T/err" </dev/null
+    rc=$?
+    pid=$(cat "$T/pid")
+}
+
+# told NAME CODES ERE: run ended with one of CODES, said ERE in one line of words, and left nothing
+told() {
+    name=$1
+    case " $2 " in
+    *" $rc "*) ok "$name: exit code $rc" ;;
+    *)
+        not_ok "$name: exit code $rc, want $2"
+        sed 's/^/  | /' "$T/out" "$T/err" | head -n 20
+        ;;
+    esac
+    assert_match "$name: it is said" "$3" "$(cat "$T/out" "$T/err")"
+    wait_for 3 nothing_left "$pid" || not_ok "$name: it leaves $(left "$pid" | tr '\n' ' ')"
+}
+
+# ---- programs that do not come up ---------------------------------------------------------------
+while IFS='|' read -r how words; do
+    [ -n "$how" ] || continue
+    rm -f "$T/mem"
+    run replay --engine fork --harness "$H" --timeout 300ms "$T/one" -- "$how" "$T/mem"
+    told "replay: $how" 1 "$words"
+    # Those that are only waited for are waited for once.
+    case $how in *silent* | *stuck* | prints) continue ;; esac
+    for verb in distill stability; do
+        rm -rf "$T/mem" "$T/o"
+        if [ $verb = distill ]; then
+            run distill --harness "$H" --timeout 300ms "$T/one" -o "$T/o" -- "$how" "$T/mem"
+        else
+            run stability --harness "$H" --timeout 300ms "$T/one" -- "$how" "$T/mem"
+        fi
+        told "$verb: $how" 1 "$words"
+        check "$verb: $how: writes nothing" test ! -e "$T/o"
+    done
+done <<'END'
+silent|no fork server answered within 10000 ms
+exit|ended before its fork server was up: .*exit code 3
+abort|ended before its fork server was up: .*signal 6
+segv|ended before its fork server was up: .*signal 11
+half|ended before its fork server was up
+newer|speaks version 2 of the protocol
+between|ended before its fork server was up
+stuck|no fork server answered
+between-stuck|no fork server answered
+prints|first word is 0x[0-9a-f]*, which no fork server says: .*199
+closes|closed file descriptor 199, on which its fork server is to speak
+no-shm|its fork server gave up: it cannot open the shared memory|cannot open the shared memory
+huge|coverage map is said to have 2147483647 bytes
+away-first|ended before its fork server was up
+map-size|another size
+END
+
+# ---- programs that do not run ----------------------------------------------------------------------
+while IFS='|' read -r how codes words; do
+    [ -n "$how" ] || continue
+    run replay --engine fork --harness "$H" --timeout 300ms --memory 64M "$T/one" -- "$how"
+    told "replay: $how" "$codes" "$words"
+    rm -rf "$T/o"
+    run distill --harness "$H" --timeout 300ms --memory 64M "$T/one" -o "$T/o" -- "$how"
+    told "distill: $how" "0" "0 of 1 inputs|1 of 1 inputs"
+    run stability --harness "$H" --timeout 300ms --memory 64M "$T/one" -- "$how"
+    told "stability: $how" "0 1" "abc|1 inputs run"
+done <<'END'
+run-exits|10|abc: lost: the program's fork server died of it
+run-silent|10|abc: lost
+run-no-end|10|abc: (lost|timeout)
+run-init|0|1 passed
+run-lies|10|abc: lost
+run-away-server|10|abc: lost
+run-eats|10|abc: (oom|crash)
+run-closes|10|abc: timeout
+run-hangs|10|abc: timeout
+run-forks|0|1 passed
+run-away|0|1 passed
+END
+mkdir "$T/many"
+i=0
+while [ $i -lt 60 ]; do
+    echo $i >"$T/many/$i"
+    i=$((i + 1))
+done
+run replay --engine fork --harness "$H" --timeout 300ms --jobs 1 "$T/many" -- run-silent
+told "replay: a server that never runs anything is given up" "1 10" "each of its first 16 runs"
+run replay --engine fork --harness /bin/cat --timeout 300ms "$T/one"
+told "replay: not instrumented" "1 2" "has no fork server|no fork server answered|ended before its fork server was up"
+for verb in stability "distill -o $T/o2"; do
+    # shellcheck disable=SC2086
+    run $verb --harness /bin/cat "$T/one"
+    told "${verb%% *}: not instrumented" 2 "/bin/cat: has no fork server"
+done
+
+# ---- files --------------------------------------------------------------------------------------------
+P=$BUILD/tests/engine/persistent
+F=$T/files
+mkdir "$F" "$F/folder"
+echo abc >"$F/-rf"
+echo abd >"$F/--harness"
+echo abe >"$F/$(printf 'new\nline')"
+echo abf >"$F/$(printf 'not\377utf8')"
+echo abg >"$F/$(printf 'esc\033[31m')"
+echo abh >"$F/quo\"te'"
+echo abi >"$F/folder/deep"
+: >"$F/empty"
+head -c 1048577 /dev/zero >"$F/large"
+ln -s nowhere "$F/dangling"
+ln -s /dev/zero "$F/link"
+mkfifo "$F/fifo"
+mknod "$F/device" c 1 5 2>/dev/null
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$F/sock"
+SECS=20
+
+run replay --harness "$P" --json "$F"
+told "replay: a folder of odd names" 1 '"unread"'
+check "replay: JSON all the same" jq -es 'length == 10' "$T/out"
+assert_eq "replay: what was run, and what was not" "8 1" \
+    "$(jq -s -r '.[-1] | "\(.passed) \(.unread)"' "$T/out")"
+run replay --harness "$P" "$F"
+assert_match "replay: the large one is told" "large: not run: larger than AFL" "$(cat "$T/out")"
+run distill --harness "$P" --json "$F" -o "$T/o3"
+told "distill: a folder of odd names" 0 '"unread"'
+check "distill: JSON all the same" jq -e '.inputs == 9 and (.set_aside | length) == 1' "$T/out"
+run distill --harness "$P" "$F" -o "$T/o4"
+check "distill: no control characters" test -z "$(tr -d '\n\040-\176' <"$T/out")"
+check "distill: what was kept has a file each" test "$(find "$T/o3" -type f | wc -l)" -ge 1
+run stability --harness "$P" --json "$F"
+told "stability: a folder of odd names" 1 '"unread_files"'
+check "stability: JSON all the same" jq -e '.targets[0].checked == 8 and .targets[0].unread == 1' "$T/out"
+run stability --harness "$BUILD/tests/engine/stateful" "$F"
+check "stability: no control characters" test -z "$(tr -d '\n\040-\176' <"$T/out")"
+
+# Named one by one, each is told and none blocks.
+for f in fifo device sock link dangling; do
+    run replay --harness "$P" "$F/$f" "$F/empty"
+    told "replay: $f" "1 2" "$f"
+    run distill --harness "$P" "$F/$f" "$F/empty" -o "$T/o-$f"
+    told "distill: $f" "0 2" "$f"
+    run stability --harness "$P" "$F/$f" "$F/empty"
+    told "stability: $f" "1 2" "$f"
+done
+cd "$F" || exit 1
+run replay --harness "$P" ./-rf ./--harness "$(printf 'new\nline')" "$(printf 'not\377utf8')"
+told "replay: odd names on the command line" 0 "4 passed"
+cd "$TOP" || exit 1
+
+# As somebody else, unreadable files are unreadable.
+if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ]; then
+    # The folder of the tests is closed to others.
+    U=$(mktemp -d /tmp/fz-nobody.XXXXXX)
+    mkdir "$U/in" "$U/tmp"
+    echo abc >"$U/in/good"
+    echo abd >"$U/in/secret"
+    chmod 600 "$U/in/secret"
+    mkdir -m 700 "$U/in/closed"
+    echo abe >"$U/in/closed/x"
+    chown 65534:65534 "$U/tmp"
+    chmod 755 "$U" "$U/in"
+    cp "$P" "$FUZZCTL" "$BUILD/fuzz-preload.so" "$U/"
+    chmod 755 "$U/persistent" "$U/fuzzctl"
+    as_nobody() {
+        TMPDIR=$U/tmp timeout -k 5 20 setpriv --reuid 65534 --regid 65534 --clear-groups "$U/fuzzctl" "$@" \
+            >"$T/out" 2>"$T/err" </dev/null
+        rc=$?
+        pid=1
+    }
+    if as_nobody version && [ $rc -eq 0 ]; then
+        as_nobody replay --harness "$U/persistent" "$U/in"
+        told "replay: a folder that is closed" 2 "closed: Permission denied"
+        rm -r "$U/in/closed"
+        as_nobody replay --harness "$U/persistent" "$U/in"
+        told "replay: a file that is closed" 1 "secret: not run: Permission denied"
+        assert_match "replay: the others are run" "1 passed" "$(cat "$T/out")"
+        as_nobody distill --harness "$U/persistent" "$U/in" -o "$U/tmp/o"
+        assert_eq "distill: a file that is closed is set aside" "0 1" "$rc $(grep -c 'set aside, unread: .*secret' "$T/out")"
+        as_nobody stability --harness "$U/persistent" "$U/in"
+        assert_eq "stability: a file that is closed is told" "1 1" "$rc $(grep -c '^not run: .*secret' "$T/out")"
+    else
+        not_ok "nobody can run fuzzctl: $(cat "$T/err")"
+    fi
+    rm -rf "$U"
+fi
