@@ -97,7 +97,7 @@ struct stability_result {
 
 /* 0, -ECANCELED, or what forkserver_open said. Clear the result in the first case. Blocking. */
 int stability_run(const struct stability_opts *o, struct stability_result *ret, struct err *err);
-/* As JSON, with the first max findings and 1000 edges; documented in fuzzctl(1). New reference. */
+/* As JSON, with the first max findings and edges, of these at most 1000; documented in fuzzctl(1). New reference. */
 json_t *stability_json(const struct stability_opts *o, const struct stability_result *r,
                        size_t max);
 void stability_result_clear(struct stability_result *r);

@@ -177,7 +177,7 @@ json_t *stability_json(const struct stability_opts *o, const struct stability_re
     const double pct =
         r->edges > 0 ? 100.0 * (double)(r->edges - r->n_unstable) / (double)r->edges : 100.0;
 
-    for (size_t i = 0; i < r->n_unstable && i < EDGES_TOLD; i++)
+    for (size_t i = 0; i < r->n_unstable && i < EDGES_TOLD && i < max; i++)
         (void)json_array_append_new(edges, json_pack("{s:I, s:I, s:I}", "id",
                                                      (json_int_t)r->unstable[i].id, "inputs",
                                                      (json_int_t)r->unstable[i].inputs, "stateful",

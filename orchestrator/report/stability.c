@@ -85,6 +85,14 @@ static void print_after(const json_t *finding, FILE *out)
     }
 }
 
+static void put_verdicts(const json_t *f, const char *between, FILE *out)
+{
+    fputs(": ", out);
+    fields_print(out, f, "alone");
+    fputs(between, out);
+    fields_print(out, f, "other");
+}
+
 static void print_finding(const json_t *f, const char *indent, FILE *out)
 {
     const char *alone = fields_text(f, "alone"), *other = fields_text(f, "other");
@@ -97,12 +105,12 @@ static void print_finding(const json_t *f, const char *indent, FILE *out)
     fields_print(out, f, "file");
     if (strcmp(kind, "stateful") != 0) {
         if (verdict)
-            fprintf(out, ": %s, or %s", alone, other);
+            put_verdicts(f, ", or ", out);
         else
             fputs(": its map differs from run to run", out);
     } else {
         if (verdict)
-            fprintf(out, ": %s alone, but %s", alone, other);
+            put_verdicts(f, " alone, but ", out);
         else
             fputs(": its map differs", out);
         print_after(f, out);
@@ -118,8 +126,9 @@ static void print_bytes(const json_t *file, FILE *out)
     const char *hex = fields_text(file, "hex");
     const json_int_t size = fields_int(file, "size");
 
-    fprintf(out, " (%lld byte%s) %s%s\n", (long long)size, size == 1 ? "" : "s", hex,
-            size > (json_int_t)(strlen(hex) / 2) ? "..." : "");
+    fprintf(out, " (%lld byte%s) ", (long long)size, size == 1 ? "" : "s");
+    fields_print(out, file, "hex");
+    fprintf(out, "%s\n", size > (json_int_t)(strlen(hex) / 2) ? "..." : "");
 }
 
 void stability_print(const json_t *j, const char *indent, size_t max, FILE *out)

@@ -30,6 +30,8 @@ for t in chunk_frame session_opseq negotiation_frame control_json; do
 done
 # shellcheck disable=SC2086
 assert_exit "nor has a program that reads standard input" 0 $S --harness "$BUILD/tests/engine/stdin" seeds/control_json
+# shellcheck disable=SC2086
+assert_exit "nor one that reads a file" 0 $S --harness "$BUILD/tests/engine/stdin" seeds/control_json -- @@
 
 # ---- some ------------------------------------------------------------------------------------
 put "$T/bad" abc sss s r p x xx i0 i77 c zzz A

@@ -20,7 +20,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "corpus/job_stability.h"
 #include "corpus/stability.h"
+#include "report/stability.h"
 
 #define CANARY_EDGES 3
 
@@ -301,6 +303,73 @@ static void what_was_asked_to_stop_or_does_not_start_is_no_answer(void **state)
     strv_clear(&inputs);
 }
 
+/* As fuzz-triage runs it: the kept corpus, else the queues. */
+static void a_job_looks_at_the_kept_corpus_or_the_queues(void **state)
+{
+    cleanup_free char *kept = path_join(dir, "kept"), *queue = path_join(dir, "queue");
+    cleanup_free char *one = path_join(kept, "s"), *two = path_join(kept, "r"),
+                      *three = path_join(queue, "abc");
+    json_t *job =
+        json_pack("{s:s, s:s, s:[s], s:{s:s}, s:i, s:i}", "job", "shuffle", "kept", kept, "inputs",
+                  queue, "program", "path", program, "timeout_ms", 1000, "budget_ms", 20000);
+    json_t *answer = job_stability_run(job);
+
+    (void)state;
+    assert_true(json_is_true(json_object_get(answer, "ok")));
+    assert_int_equal(json_integer_value(json_object_get(answer, "inputs")), 0);
+    json_decref(answer);
+    assert_int_equal(mkdir(queue, 0700), 0);
+    assert_int_equal(file_write_atomic(-100, three, "abc", 3, 0600), 0);
+    answer = job_stability_run(job);
+    assert_true(json_is_false(json_object_get(answer, "kept")));
+    assert_int_equal(json_integer_value(json_object_get(answer, "checked")), 1);
+    json_decref(answer);
+    assert_int_equal(mkdir(kept, 0700), 0);
+    assert_int_equal(file_write_atomic(-100, one, "s", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(-100, two, "r", 1, 0600), 0);
+    answer = job_stability_run(job);
+    assert_true(json_is_true(json_object_get(answer, "kept")));
+    assert_int_equal(json_integer_value(json_object_get(answer, "stateful")), 1);
+    json_decref(answer);
+    (void)json_object_set_new(job, "program", json_pack("{s:s}", "path", "/bin/true"));
+    answer = job_stability_run(job);
+    assert_true(json_is_false(json_object_get(answer, "ok")));
+    json_decref(answer);
+    json_decref(job);
+}
+
+static char *printed(const json_t *j)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    assert_non_null(f);
+    stability_print(j, "", 2, f);
+    (void)fclose(f);
+    return text;
+}
+
+static void an_odd_document_is_printed_all_the_same(void **state)
+{
+    json_t *none = json_object();
+    json_t *odd = json_pack("{s:i, s:s, s:[i,{s:s,s:s,s:[i,s],s:i},n,n], s:[s,{s:s}], s:[{s:i}]}",
+                            "stateful", 7, "unstable", "x", "findings", 1, "kind", "st\033[2J",
+                            "alone", "a\nb", "after", 4, "z", "edges_total", -3, "smallest_pair",
+                            "p", "hex", "00\n", "unstable_edges", "id", 3);
+    cleanup_free char *a = printed(none), *b = printed(odd), *line = stability_line(odd);
+    cleanup_free char *bare = stability_line(none);
+
+    (void)state;
+    assert_string_equal(a, "");
+    assert_null(strchr(b, '\033'));
+    assert_non_null(strstr(b, "more inputs"));
+    assert_non_null(strstr(line, "7 stateful"));
+    assert_non_null(strstr(bare, "all do the same"));
+    json_decref(none);
+    json_decref(odd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +382,8 @@ int main(void)
         cmocka_unit_test(chance_is_told_from_state),
         cmocka_unit_test(equal_seeds_give_equal_answers),
         cmocka_unit_test(what_cannot_be_read_or_done_in_time_is_told),
+        cmocka_unit_test(a_job_looks_at_the_kept_corpus_or_the_queues),
+        cmocka_unit_test(an_odd_document_is_printed_all_the_same),
         cmocka_unit_test(what_was_asked_to_stop_or_does_not_start_is_no_answer),
     };
     cleanup_free char *self = path_self_dir();
