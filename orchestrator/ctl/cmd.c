@@ -278,3 +278,9 @@ void cmd_print_json(const json_t *j)
     (void)json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     putchar('\n');
 }
+
+void cmd_print_json_take(json_t *j)
+{
+    cmd_print_json(j);
+    json_decref(j);
+}

@@ -82,5 +82,6 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
                    struct client **ret_c, char **ret_name, char **ret_run);
 /* Prints JSON as one document with a newline. */
 void cmd_print_json(const json_t *j);
+void cmd_print_json_take(json_t *j); /* takes the reference */
 
 #endif

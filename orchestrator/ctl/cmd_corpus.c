@@ -6,7 +6,8 @@
 #include "base/exitcode.h"
 #include "ctl/corpus.h"
 
-static const struct corpus_sub *const subs[] = {&corpus_promote, &corpus_add};
+static const struct corpus_sub *const subs[] = {&corpus_stats, &corpus_merge, &corpus_add,
+                                                &corpus_promote};
 #define SUBS (sizeof(subs) / sizeof(subs[0]))
 
 int corpus_usage(const struct corpus_sub *sub)
@@ -39,7 +40,7 @@ static int corpus_exec(struct cmd_env *env, int argc, char **argv)
 
 const struct cmd_entry cmd_corpus = {
     .name = "corpus",
-    .usage = "[promote TARGET FILE...]",
-    .help = "bring inputs into the committed seeds; alone: list its subcommands",
+    .usage = "[stats|merge|add|promote ...]",
+    .help = "look at corpora, merge them, add to a campaign or to the seeds; alone: list these",
     .exec = corpus_exec,
 };

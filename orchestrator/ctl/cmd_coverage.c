@@ -201,7 +201,7 @@ static int run(struct run *r, int argc, char **argv)
     if (r->html_tmp != NULL && code == EXIT_DONE)
         html = close_html(r);
     if (r->o.env->json)
-        cmd_print_json(json_pack(
+        cmd_print_json_take(json_pack(
             "{s:i, s:o, s:o, s:O}", "version", 1, "campaign", fields_string(r->spec->name), "html",
             fields_string(r->html_tmp == NULL ? r->html : NULL), "targets", r->targets));
     return code != EXIT_DONE ? code : html;

@@ -105,7 +105,7 @@ static void print_json(const struct job *d, const struct distill_result *r, uint
         (void)json_array_append_new(aside, json_pack("{s:o, s:s}", "file",
                                                      shown_json(d, r->aside[i].index), "why",
                                                      distill_aside_name(r->aside[i].why)));
-    cmd_print_json(json_pack(
+    cmd_print_json_take(json_pack(
         "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:o, s:o}", "version", 1, "inputs",
         (json_int_t)d->inputs.n, "input_bytes", (json_int_t)r->input_bytes, "kept",
         (json_int_t)r->n_chosen, "kept_bytes", (json_int_t)bytes, "maps", (json_int_t)r->maps,

@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
+#include "ctl/manyrun.h"
 #include "ctl/replay_harness.h"
 #include "ctl/replay_scope.h"
 #include "ctl/replay_target.h"
@@ -27,9 +28,6 @@
 #include "engine/runner.h"
 #include "report/fields.h"
 #include "spec/spec.h"
-
-#define TIMEOUT_MAX (3600 * INT64_C(1000))
-#define JOBS_MAX    256
 
 struct replay {
     const struct cmd_env *env;
@@ -268,17 +266,6 @@ static int conclude(struct replay *r)
     return code != EXIT_DONE ? code : junit;
 }
 
-static int number_parse(const char *option, const char *text, int *ret)
-{
-    uint64_t n;
-
-    if (parse_u64(text, JOBS_MAX, &n) < 0 || n == 0)
-        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s %s: allowed is 1 to %d", option, text,
-                        JOBS_MAX);
-    *ret = (int)n;
-    return EXIT_DONE;
-}
-
 static int engine_parse(const char *text, const char **ret)
 {
     bool known = strcmp(text, "auto") == 0;
@@ -296,47 +283,38 @@ static int engine_parse(const char *text, const char **ret)
 static int options_parse(struct replay *r, struct replay_harness *h, int argc, char **argv)
 {
     static const struct option options[] = {{"junit", required_argument, NULL, 'j'},
-                                            {"timeout", required_argument, NULL, 't'},
                                             {"harness", required_argument, NULL, 'h'},
                                             {"engine", required_argument, NULL, 'e'},
-                                            {"jobs", required_argument, NULL, 'n'},
-                                            {"memory", required_argument, NULL, 'm'},
+                                            MANYRUN_OPTIONS,
                                             {0}};
-    const char *only = NULL; /* an option that needs --harness */
+    struct manyrun_limits limits = {0};
     int opt, code;
 
     optind = 1;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
         code = EXIT_DONE;
-        if (strchr("enm", opt) != NULL)
-            only = opt == 'e' ? "--engine" : opt == 'n' ? "--jobs" : "--memory";
         if (opt == 'j')
             r->junit = optarg;
         else if (opt == 'h')
             h->program = optarg;
         else if (opt == 'e')
             code = engine_parse(optarg, &h->engine);
-        else if (opt == 'n')
-            code = number_parse("--jobs", optarg, &h->jobs);
-        else if (opt == 'm' && (parse_size_bytes(optarg, &h->memory_bytes) < 0 ||
-                                h->memory_bytes < REPLAY_SCOPE_MEMORY_MIN))
-            code =
-                cmd_fail(&cmd_replay, EXIT_USAGE,
-                         "--memory %s: allowed is a size of 16M or more, as in 512M or 2G", optarg);
         else if (opt == '?')
             return cmd_usage(&cmd_replay);
+        else
+            code = manyrun_option(&cmd_replay, &limits, opt, optarg);
         if (code != EXIT_DONE)
             return code;
-        if (opt != 't')
-            continue;
-        if (parse_duration_ms(optarg, &r->timeout_ms) < 0 || r->timeout_ms <= 0 ||
-            r->timeout_ms > TIMEOUT_MAX)
-            return cmd_fail(&cmd_replay, EXIT_USAGE,
-                            "--timeout %s: allowed is a time up to 1h, as in 500ms or 10s", optarg);
     }
-    h->timeout_ms = r->timeout_ms;
-    if (h->program == NULL && only != NULL)
-        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s goes with --harness", only);
+    h->timeout_ms = r->timeout_ms = limits.timeout_ms;
+    h->jobs = limits.jobs;
+    h->memory_bytes = limits.memory_bytes;
+    if (h->program == NULL &&
+        (strcmp(h->engine, "auto") != 0 || h->jobs > 0 || h->memory_bytes > 0))
+        return cmd_fail(&cmd_replay, EXIT_USAGE, "%s goes with --harness",
+                        h->jobs > 0           ? "--jobs"
+                        : h->memory_bytes > 0 ? "--memory"
+                                              : "--engine");
     if (h->program != NULL && r->junit != NULL)
         return cmd_fail(&cmd_replay, EXIT_USAGE, "--junit does not go with --harness");
     return EXIT_DONE;

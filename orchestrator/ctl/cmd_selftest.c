@@ -19,20 +19,13 @@
 #include "base/exitcode.h"
 #include "base/parse.h"
 #include "base/path.h"
+#include "ctl/manyrun.h"
 #include "ctl/selftest.h"
 #include "sys/proc.h"
 
 #define DEFAULT_SPEC "conf/campaigns/prerelease.ini"
 #define POLL_MS      100
 #define END_WAIT_MS  60000
-#define JOBS_MAX     256
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-    interrupted = sig;
-}
 
 struct options {
     struct strv plants, targets;
@@ -46,11 +39,11 @@ static int options_parse(int argc, char **argv, struct options *o)
     static const struct option longs[] = {
         {"plant", required_argument, NULL, 'p'},
         {"target", required_argument, NULL, 't'},
-        {"jobs", required_argument, NULL, 'j'},
+        {"jobs", required_argument, NULL, MANYRUN_OPT_JOBS},
         {"keep", no_argument, NULL, 'k'},
         {0},
     };
-    uint64_t n;
+    struct manyrun_limits limits = {0};
     int opt;
 
     optind = 1;
@@ -63,11 +56,10 @@ static int options_parse(int argc, char **argv, struct options *o)
             strv_add(&o->targets, optarg);
             break;
         case 'j':
-            if (parse_u64(optarg, JOBS_MAX, &n) < 0 || n == 0)
-                return cmd_fail(&cmd_selftest, EXIT_USAGE,
-                                "--jobs \"%s\" is not a whole number from 1 to %d", optarg,
-                                JOBS_MAX);
-            o->jobs = (int)n;
+        case MANYRUN_OPT_JOBS:
+            if (manyrun_option(&cmd_selftest, &limits, MANYRUN_OPT_JOBS, optarg) != EXIT_DONE)
+                return EXIT_USAGE;
+            o->jobs = limits.jobs;
             break;
         case 'k':
             o->keep = true;
@@ -262,7 +254,7 @@ static bool run_all(struct selftest *st)
 {
     bool *told = xcalloc(st->n_items, sizeof(*told)), all = false;
 
-    while (!all && interrupted == 0) {
+    while (!all && manyrun_stop == 0) {
         struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
 
         go_on(st);
@@ -371,12 +363,9 @@ static int selftest_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct selftest st = {.env = env};
     struct options o = {0};
-    struct sigaction sa = {.sa_handler = on_signal};
     int code = options_parse(argc, argv, &o);
 
-    (void)sigaction(SIGINT, &sa, NULL);
-    (void)sigaction(SIGTERM, &sa, NULL);
-    (void)sigaction(SIGHUP, &sa, NULL);
+    manyrun_catch_all();
     (void)unsetenv("FUZZ_RUNTIME_SECS"); /* the bounds are the plants' */
     st.jobs = o.jobs > 0 ? o.jobs : own_cores();
     if (code == EXIT_DONE)

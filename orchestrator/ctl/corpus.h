@@ -12,7 +12,7 @@ struct corpus_sub {
     const char *name, *usage, *help;
     int (*exec)(struct cmd_env *env, int argc, char **argv);
 };
-extern const struct corpus_sub corpus_promote, corpus_add;
+extern const struct corpus_sub corpus_promote, corpus_add, corpus_merge, corpus_stats;
 /* The usage line of a subcommand and EXIT_USAGE. */
 int corpus_usage(const struct corpus_sub *sub);
 

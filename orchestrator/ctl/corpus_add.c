@@ -158,9 +158,10 @@ static int tell(const struct run *r)
             printf("%s: %s%s%s\n", name, words(r, i), entry[0] != '\0' ? " as " : "", entry);
     }
     if (r->env->json)
-        cmd_print_json(json_pack("{s:i, s:o, s:o, s:o, s:o}", "version", 1, "campaign",
-                                 fields_string(r->campaign), "target", fields_string(r->target),
-                                 "frozen", fields_string(r->why), "files", json_incref(list)));
+        cmd_print_json_take(json_pack("{s:i, s:o, s:o, s:o, s:o}", "version", 1, "campaign",
+                                      fields_string(r->campaign), "target",
+                                      fields_string(r->target), "frozen", fields_string(r->why),
+                                      "files", json_incref(list)));
     else if (r->why != NULL && !r->env->quiet)
         printf("the campaign stands still (%s) and reads nothing until it goes on\n", r->why);
     json_decref(list);

@@ -15,5 +15,7 @@ struct edge_count {
 };
 /* 0; -EINVAL: it has no fork server; -ECANCELED; -errno. */
 int edge_count(const struct edge_count *c, struct edges_result *ret, struct err *err);
+/* How many of them are enough for the same edges and counts, as distill_run finds. The same errors. */
+int edge_count_enough(const struct edge_count *c, size_t *ret, struct err *err);
 
 #endif

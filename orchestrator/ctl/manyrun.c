@@ -60,6 +60,15 @@ void manyrun_catch(void)
     (void)sigaction(SIGTERM, &sa, NULL);
 }
 
+void manyrun_catch_all(void)
+{
+    const struct sigaction sa = {.sa_handler = on_signal};
+
+    (void)sigaction(SIGINT, &sa, NULL);
+    (void)sigaction(SIGTERM, &sa, NULL);
+    (void)sigaction(SIGHUP, &sa, NULL);
+}
+
 void manyrun_progress_begin(struct manyrun_progress *p, const struct cmd_env *env)
 {
     *p = (struct manyrun_progress){.on = isatty(STDERR_FILENO) && !env->quiet,

@@ -35,6 +35,8 @@ void manyrun_defaults(struct manyrun_limits *l);
 
 /* From now on the first SIGINT or SIGTERM sets manyrun_stop, the second one ends us. */
 void manyrun_catch(void);
+/* The same, and SIGHUP, as often as they come: for a verb that has much to clear away. */
+void manyrun_catch_all(void);
 extern volatile sig_atomic_t manyrun_stop;
 
 /* A line on stderr that is written over, when that is a terminal and nobody asked for quiet. */

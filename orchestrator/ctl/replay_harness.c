@@ -18,6 +18,8 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "corpus/inputs.h"
+#include "ctl/input_paths.h"
+#include "ctl/manyrun.h"
 #include "ctl/replay_scope.h"
 #include "engine/map.h"
 #include "engine/runner.h"
@@ -26,12 +28,9 @@
 #include "triage/classify.h"
 #include "triage/replay.h"
 
-#define TIMEOUT_MS   1000
-#define MEMORY_BYTES (INT64_C(2) << 30)
-#define PROGRESS_MS  200
-#define LOST         (-1) /* no exit codes */
-#define STATEFUL     (-2)
-#define MERGED       4096 /* maps remembered as merged; a power of two */
+#define LOST     (-1) /* no exit codes */
+#define STATEFUL (-2)
+#define MERGED   4096 /* maps remembered as merged; a power of two */
 
 struct result {
     char *line; /* NULL: nothing to print */
@@ -50,35 +49,18 @@ struct replay {
     uint8_t *seen; /* bits of all maps */
     size_t seen_bytes;
     uint64_t merged[MERGED]; /* hashes of maps that are in seen */
-    int64_t began_ms, shown_ms;
-    bool progress;
+    struct manyrun_progress progress;
+    struct input_paths paths;
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
+static void show_progress(struct replay *r)
 {
-    interrupted = sig;
-}
+    char failed[40];
 
-static void show_progress(struct replay *r, bool last)
-{
-    const int64_t now_ms = clock_now_ms(), took_ms = now_ms - r->began_ms;
-    double rate = took_ms > 0 ? 1000.0 * (double)r->ended / (double)took_ms : 0;
-    char count[32], left[32] = "-";
-
-    if (!r->progress || (!last && now_ms - r->shown_ms < PROGRESS_MS))
+    if (!r->progress.on)
         return;
-    r->shown_ms = now_ms;
-    if (rate > 0)
-        format_duration(left, sizeof(left),
-                        (int64_t)((double)(r->inputs.n - r->ended) / rate) * 1000);
-    if (last)
-        fputs("\r\033[K", stderr);
-    else
-        fprintf(stderr, "\r\033[K%zu of %zu, %ld failed, %s/s, %s left", r->ended, r->inputs.n,
-                r->failed, format_count(count, sizeof(count), rate), left);
-    (void)fflush(stderr);
+    (void)snprintf(failed, sizeof(failed), ", %ld failed", r->failed);
+    manyrun_progress_show(&r->progress, r->ended, r->inputs.n, failed);
 }
 
 /* Prints what can be in order. */
@@ -89,8 +71,7 @@ static void print_ready(struct replay *r)
 
         if (next->line == NULL)
             continue;
-        if (r->progress)
-            fputs("\r\033[K", stderr);
+        manyrun_progress_clear(&r->progress);
         puts(next->line);
         free(next->line);
         next->line = NULL;
@@ -131,7 +112,7 @@ static void judge(const struct replay *r, const struct replay_run *run, struct v
 static void add_result(struct replay *r, size_t index, int code, const struct replay_run *run,
                        json_t *extra)
 {
-    const char *file = r->inputs.v[index];
+    cleanup_free char *file = input_paths_shown(&r->paths, r->inputs.v[index]);
     struct verdict_of_run v = {.class_ = "none"};
     struct result *res = &r->results[index];
     cleanup_free char *name = NULL;
@@ -177,7 +158,7 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
     r->ended++;
     if (!r->env->quiet || r->env->json)
         print_ready(r);
-    show_progress(r, false);
+    show_progress(r);
 }
 
 /* ---- the runs ---- */
@@ -280,7 +261,7 @@ static int run_all(struct replay *r, struct err *err)
                              .read = read_input,
                              .done = run_done,
                              .ctx = r,
-                             .cancel = &interrupted};
+                             .cancel = &manyrun_stop};
     cleanup_free char *preload = path_find_program("fuzz-preload.so");
     struct strv procs = {0}, args = {0};
     int rc;
@@ -322,11 +303,11 @@ static int find_engine(struct replay *r)
 
 static int conclude(struct replay *r, int rc, const struct err *err)
 {
-    const int64_t took_ms = clock_now_ms() - r->began_ms;
+    const int64_t took_ms = clock_now_ms() - r->progress.began_ms;
     size_t edges = r->seen != NULL ? map_edges(r->seen, r->seen_bytes) : 0;
     char count[32], took[32];
 
-    show_progress(r, true);
+    manyrun_progress_clear(&r->progress);
     print_ready(r);
     if (r->env->json)
         printf("{\"passed\":%ld,\"failed\":%ld,\"unread\":%ld,\"left\":%zu,\"edges\":%zu,"
@@ -353,29 +334,26 @@ static int conclude(struct replay *r, int rc, const struct err *err)
 
 int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
 {
-    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct replay_harness opts = *o;
     struct replay r = {.env = env, .o = &opts};
     struct err err = {0};
     int code, rc = 0;
 
     if (opts.timeout_ms == 0)
-        opts.timeout_ms = TIMEOUT_MS;
+        opts.timeout_ms = MANYRUN_TIMEOUT_MS;
     if (opts.memory_bytes == 0)
-        opts.memory_bytes = MEMORY_BYTES;
+        opts.memory_bytes = MANYRUN_MEMORY_BYTES;
     code = find_engine(&r);
     for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++) {
-        if (inputs_add(&r.inputs, o->paths[i], &err) < 0)
+        if (input_paths_add(&r.paths, &r.inputs, o->paths[i], &err) < 0)
             code = cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
     }
     if (code == EXIT_DONE && r.inputs.n == 0)
         code = cmd_fail(&cmd_replay, EXIT_VACUOUS, "there are no inputs");
     if (code == EXIT_DONE) {
-        (void)sigaction(SIGINT, &sa, NULL);
-        (void)sigaction(SIGTERM, &sa, NULL);
+        manyrun_catch();
         r.results = xcalloc(r.inputs.n, sizeof(*r.results));
-        r.progress = isatty(STDERR_FILENO) && !env->quiet;
-        r.began_ms = clock_now_ms();
+        manyrun_progress_begin(&r.progress, env);
         rc = run_all(&r, &err);
         code = conclude(&r, rc, &err);
     }
@@ -384,5 +362,6 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
     free(r.results);
     free(r.seen);
     strv_clear(&r.inputs);
+    input_paths_clear(&r.paths);
     return code;
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs by content, and the names they get among others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "corpus/contents.h"
+#include "corpus/outfolder.h"
+
+static char *top;
+
+static int setup(void **ctx)
+{
+    (void)ctx;
+    top = xstrdup("/tmp/fz-contents.XXXXXX");
+    return mkdtemp(top) != NULL ? 0 : -1;
+}
+
+static int teardown(void **ctx)
+{
+    int rc = path_remove_tree(top);
+
+    (void)ctx;
+    free(top);
+    return rc;
+}
+
+static void put(struct strv *list, const char *name, const void *data, size_t size)
+{
+    char *path = path_join(top, name);
+
+    assert_int_equal(file_write_atomic(AT_FDCWD, path, data, size, 0600), 0);
+    strv_take(list, path);
+}
+
+static void the_first_of_a_content_counts(void **ctx)
+{
+    cleanup_free char *large = xcalloc(1, (1 << 20) + 1);
+    struct strv list = {0};
+    struct contents c;
+
+    (void)ctx;
+    put(&list, "z", "one", 3);
+    put(&list, "a", "one", 3);
+    put(&list, "empty", "", 0);
+    put(&list, "b", "two", 3);
+    put(&list, "large", large, (1 << 20) + 1);
+    strv_addf(&list, "%s/gone", top);
+    contents_find(&list, &c);
+    assert_int_equal(c.kind[0], CONTENTS_FIRST);
+    assert_int_equal(c.kind[1], CONTENTS_COPY);
+    assert_int_equal(c.kind[2], CONTENTS_FIRST);
+    assert_int_equal(c.kind[3], CONTENTS_FIRST);
+    assert_int_equal(c.kind[4], CONTENTS_UNREAD);
+    assert_int_equal(c.kind[5], CONTENTS_UNREAD);
+    assert_int_equal(c.count[CONTENTS_FIRST], 3);
+    assert_int_equal(c.count[CONTENTS_COPY], 1);
+    assert_int_equal(c.count[CONTENTS_UNREAD], 2);
+    contents_clear(&c);
+    strv_clear(&list);
+}
+
+static void names_tell_where_an_input_is_from(void **ctx)
+{
+    static const struct {
+        const char *root, *path, *want;
+    } cases[] = {
+        {"/c/seeds", "/c/seeds/a", "seeds-a"},
+        {"/c/seeds//", "/c/seeds/sub/a", "seeds-a"},
+        {"out/t", "out/t/main/queue/id:000001,orig:x", "main-id:000001,orig:x"},
+        {"out/t/main", "out/t/main/queue/id:1", "main-id:1"},
+        {"queue", "queue/a", "queue-a"},
+        {"a/b", "a/b", "b"},
+        {"d", "d/-x", "d--x"},
+        {".", "./x", "_-x"},
+        {"-d", "-d/x", "_d-x"},
+        {"d", "d/a\nb c\xff", "d-a_b_c_"},
+        {"B.tar.zst", "B.tar.zst/inputs/0a", "B.tar.zst-0a"},
+    };
+
+    (void)ctx;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cleanup_free char *name = contents_name(cases[i].root, cases[i].path);
+
+        assert_string_equal(name, cases[i].want);
+    }
+}
+
+static void a_name_is_never_too_long(void **ctx)
+{
+    cleanup_free char *own = xcalloc(1, 256), *path = NULL, *name = NULL;
+
+    (void)ctx;
+    memset(own, 'n', 255);
+    path = xasprintf("d/%s", own);
+    name = contents_name("d", path);
+    assert_int_equal(strlen(name), 200);
+}
+
+static void a_folder_is_whole_or_not_there(void **ctx)
+{
+    cleanup_free char *out = path_join(top, "out"), *first = path_join(out, "n");
+    struct strv list = {0};
+    struct err err = {0};
+    uint64_t bytes = 0;
+    struct stat st;
+
+    (void)ctx;
+    put(&list, "a", "one", 3);
+    put(&list, "b", "three", 5);
+    strv_addf(&list, "%s/gone", top);
+    struct outfolder_file files[] = {{list.v[0], "n"}, {list.v[1], "n"}, {list.v[2], NULL}};
+    assert_true(outfolder_write(out, files, 3, &bytes, &err) < 0);
+    assert_int_not_equal(stat(out, &st), 0);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(outfolder_check(out, &err), 0);
+    assert_int_equal(outfolder_write(out, files, 2, &bytes, &err), 0);
+    assert_int_equal(bytes, 8);
+    assert_int_equal(stat(first, &st), 0);
+    assert_int_equal(st.st_size, 3);
+    assert_true(outfolder_check(out, &err) < 0);
+    assert_true(outfolder_write(out, files, 1, &bytes, &err) < 0); /* not over one that is there */
+    assert_int_equal(stat(first, &st), 0);
+    strv_clear(&list);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_of_a_content_counts),
+        TEST(names_tell_where_an_input_is_from),
+        TEST(a_name_is_never_too_long),
+        TEST(a_folder_is_whole_or_not_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
