@@ -67,7 +67,7 @@ int edges_run(const struct edges_opts *o, struct edges_result *ret, struct err *
 {
     struct edges e = {.o = o, .ret = ret};
     const struct runner_job job = {.program = o->program,
-                                   .engine = RUNNER_FORK,
+                                   .engine = o->engine,
                                    .inputs = o->inputs->n,
                                    .workers = o->jobs,
                                    .read = read_input,

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "engine/forkserver.h"
+#include "engine/runner.h"
 
 /* What inputs cover together of a program with a fork server, and which of them add to it. */
 enum edges_end { EDGES_NOT_RUN, EDGES_OK, EDGES_CRASH, EDGES_TIMEOUT, EDGES_LOST, EDGES_ENDS };
@@ -17,6 +17,7 @@ const char *edges_end_name(enum edges_end end);
 
 struct edges_opts {
     struct forkserver_opts program;
+    enum runner_engine engine; /* one that tells of coverage */
     const struct strv *inputs;
     int jobs; /* servers; 0: one a core. With 1 inputs are run in their order, and "adds" is said in that order */
     const volatile sig_atomic_t *cancel;

@@ -52,6 +52,7 @@ int edge_count(const struct edge_count *c, struct edges_result *ret, struct err 
     int rc = prepare(c, preload, &elf, &procs, &scope, &o.program, err);
 
     if (rc == 0) {
+        o.engine = runner_engine_best(&elf);
         manyrun_progress_begin(&progress, c->cmd_env);
         rc = edges_run(&o, ret, err);
         manyrun_progress_clear(&progress);
@@ -77,6 +78,7 @@ int edge_count_enough(const struct edge_count *c, size_t *ret, struct err *err)
     int rc = prepare(c, preload, &elf, &procs, &scope, &o.program, err);
 
     if (rc == 0) {
+        o.engine = runner_engine_best(&elf);
         manyrun_progress_begin(&progress, c->cmd_env);
         rc = distill_run(&o, &r, err);
         manyrun_progress_clear(&progress);
