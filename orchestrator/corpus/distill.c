@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "corpus/cover.h"
 #include "corpus/inputs.h"
+#include "corpus/turns.h"
 #include "engine/runner.h"
 
 #define BUCKETS       8
@@ -21,22 +22,27 @@
 #define STABLE_ROUNDS 16
 #define TABLE_START   1024
 
-/* What one run gave, until its turn comes. */
+/* What one run gave, until its turn comes: small, since some thousands may wait behind one that hangs. */
 struct got {
+    uint64_t hash;
+    uint32_t size;
     int code;
-    enum forkserver_end end;
-    bool unstable; /* fails behind other inputs only */
-    bool covered;  /* a smaller input of the same map is known: nothing else is filled in */
-    uint64_t hash, size;
+    uint8_t end;         /* enum forkserver_end */
+    bool unstable;       /* fails behind other inputs only */
+    struct detail *more; /* NULL: it failed, or a smaller input of the same map is known */
+};
+
+struct detail {
     uint8_t sha[SHA_BYTES];
-    uint32_t *tuples;
     size_t n;
+    uint32_t tuples[];
 };
 
 /* Best input of each map; open addressing by the map's hash. */
 struct slot {
     bool used;
-    uint64_t hash, size;
+    uint32_t size;
+    uint64_t hash;
     uint8_t sha[SHA_BYTES];
 };
 
@@ -44,8 +50,7 @@ struct pass {
     struct distill *d;
     const struct strv *files;
     const size_t *only; /* numbers in files; NULL: all */
-    size_t n, turn;
-    struct got **waiting;
+    struct turns *turns;
     void (*take)(struct distill *d, size_t index, const struct got *g);
 };
 
@@ -95,13 +100,19 @@ static uint32_t tuple_of(size_t edge, uint8_t bits, bool edges_only)
     return edges_only ? (uint32_t)edge : (uint32_t)(edge * BUCKETS) + (uint32_t)__builtin_ctz(bits);
 }
 
-static void read_tuples(struct got *g, const struct runner_result *rr, bool edges_only)
+static struct detail *detail_of(const struct runner_result *rr, bool edges_only)
 {
-    g->tuples = xmalloc((rr->edges + 1) * sizeof(*g->tuples));
-    for (size_t i = 1; i < rr->map_bytes && g->n < rr->edges; i++) {
+    struct detail *m = xmalloc(sizeof(*m) + rr->edges * sizeof(m->tuples[0]));
+    char hex[65];
+
+    hash_sha256_hex(rr->data, rr->size, hex);
+    memcpy(m->sha, hex, sizeof(m->sha));
+    m->n = 0;
+    for (size_t i = 1; i < rr->map_bytes && m->n < rr->edges; i++) {
         if (rr->map[i] != 0)
-            g->tuples[g->n++] = tuple_of(i, rr->map[i], edges_only);
+            m->tuples[m->n++] = tuple_of(i, rr->map[i], edges_only);
     }
+    return m;
 }
 
 static int read_file(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
@@ -110,13 +121,6 @@ static int read_file(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_si
 
     return inputs_read(p->files->v[p->only != NULL ? p->only[index] : index],
                        FORKSERVER_INPUT_BYTES, ret_data, ret_size);
-}
-
-static void got_free(struct got *g)
-{
-    if (g != NULL)
-        free(g->tuples);
-    free(g);
 }
 
 static void take_input(struct distill *d, size_t index, const struct got *g);
@@ -138,32 +142,24 @@ static void run_done(void *ctx, const struct runner_result *rr)
 {
     struct pass *p = ctx;
     struct distill *d = p->d;
-    struct got *g = xcalloc(1, sizeof(*g));
+    struct got *g = turns_put(p->turns, rr->index);
+    size_t at;
 
     g->code = rr->code;
-    g->end = rr->run.end;
+    g->end = (uint8_t)rr->run.end;
     g->unstable = rr->after_others;
     g->hash = rr->map_hash;
-    g->size = rr->size;
-    g->covered = rr->code == 0 && rr->run.end == FORKSERVER_OK && is_covered(p, rr);
-    if (rr->code == 0 && rr->run.end == FORKSERVER_OK && !g->covered) {
-        char hex[65];
-
-        hash_sha256_hex(rr->data, rr->size, hex);
-        memcpy(g->sha, hex, sizeof(g->sha));
+    g->size = (uint32_t)rr->size;
+    if (rr->code == 0 && rr->run.end == FORKSERVER_OK && !is_covered(p, rr)) {
         if (d->tuples_max == 0)
             d->tuples_max = (uint32_t)rr->map_bytes * (d->o->edges_only ? 1 : BUCKETS);
-        read_tuples(g, rr, d->o->edges_only);
+        g->more = detail_of(rr, d->o->edges_only);
     }
-    p->waiting[rr->index] = g;
-    while (p->turn < p->n && p->waiting[p->turn] != NULL) {
-        struct got *next = p->waiting[p->turn];
-
+    while ((g = turns_take(p->turns, &at)) != NULL) {
         if (d->cover == NULL && d->tuples_max > 0)
             d->cover = cover_new(d->tuples_max, d->o->cap_bytes);
-        p->take(d, p->only != NULL ? p->only[p->turn] : p->turn, next);
-        got_free(next);
-        p->waiting[p->turn++] = NULL;
+        p->take(d, p->only != NULL ? p->only[at] : at, g);
+        free(g->more);
     }
     d->done++;
     if (d->o->progress != NULL)
@@ -173,7 +169,7 @@ static void run_done(void *ctx, const struct runner_result *rr)
 static int run_pass(struct distill *d, const struct strv *files, const size_t *only, size_t n,
                     void (*take)(struct distill *, size_t, const struct got *), struct err *err)
 {
-    struct pass p = {.d = d, .files = files, .only = only, .n = n, .take = take};
+    struct pass p = {.d = d, .files = files, .only = only, .take = take};
     const struct runner_job job = {.program = d->o->program,
                                    .engine = d->o->engine,
                                    .inputs = n,
@@ -182,15 +178,16 @@ static int run_pass(struct distill *d, const struct strv *files, const size_t *o
                                    .done = run_done,
                                    .ctx = &p,
                                    .cancel = d->o->cancel};
+    const struct got *g;
     int rc;
 
     if (n == 0)
         return 0;
-    p.waiting = xcalloc(n, sizeof(*p.waiting));
+    p.turns = turns_new(sizeof(*g));
     rc = runner_run(&job, err);
-    for (size_t i = 0; i < n; i++)
-        got_free(p.waiting[i]);
-    free(p.waiting);
+    while ((g = turns_drop(p.turns)) != NULL)
+        free(g->more);
+    turns_free(p.turns);
     return rc;
 }
 
@@ -198,8 +195,8 @@ static int run_pass(struct distill *d, const struct strv *files, const size_t *o
 static void take_against(struct distill *d, size_t index, const struct got *g)
 {
     (void)index;
-    if (g->code == 0 && g->end == FORKSERVER_OK)
-        cover_have(d->cover, g->tuples, g->n);
+    if (g->more != NULL)
+        cover_have(d->cover, g->more->tuples, g->more->n);
 }
 
 static struct slot *find_slot(struct distill *d, uint64_t hash)
@@ -233,12 +230,12 @@ static bool is_best(struct distill *d, const struct got *g)
     if (2 * d->table_n >= d->table_room)
         grow_table(d);
     s = find_slot(d, g->hash);
-    if (s->used &&
-        (s->size < g->size || (s->size == g->size && memcmp(s->sha, g->sha, sizeof(s->sha)) <= 0)))
+    if (s->used && (s->size < g->size ||
+                    (s->size == g->size && memcmp(s->sha, g->more->sha, sizeof(s->sha)) <= 0)))
         return false;
     d->table_n += !s->used;
     *s = (struct slot){.used = true, .hash = g->hash, .size = g->size};
-    memcpy(s->sha, g->sha, sizeof(s->sha));
+    memcpy(s->sha, g->more->sha, sizeof(s->sha));
     return true;
 }
 
@@ -262,10 +259,10 @@ static void take_input(struct distill *d, size_t index, const struct got *g)
         return;
     }
     d->ret->input_bytes += g->size;
-    if (g->covered)
+    if (g->more == NULL)
         return;
     if (is_best(d, g) || must)
-        cover_add(d->cover, index, g->size, g->sha, g->tuples, g->n, must);
+        cover_add(d->cover, index, g->size, g->more->sha, g->more->tuples, g->more->n, must);
     if (cover_bytes(d->cover) > d->ret->peak_bytes)
         d->ret->peak_bytes = cover_bytes(d->cover);
 }
