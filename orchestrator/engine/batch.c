@@ -343,8 +343,9 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
         if (st.run.end != FORKSERVER_LOST)
             break;
     }
-    ret->after_others = before != NULL && before->end != FORKSERVER_LOST && !st.ended &&
-                        ret->run.end == FORKSERVER_OK;
+    /* SIGKILL is the kernel's, or an operator's: the memory that was short need not be its own. */
+    ret->after_others = before != NULL && before->end != FORKSERVER_LOST &&
+                        before->signo != SIGKILL && !st.ended && ret->run.end == FORKSERVER_OK;
     return 0;
 }
 
