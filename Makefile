@@ -196,6 +196,12 @@ $(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LDLIBS)
 check check-e2e: $(E2E_SRC:%.c=$(BUILD)/%)
+
+# What tests/bench/replay.py asks for the rates of the engine alone.
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LDLIBS)
 -include $(E2E_OBJ:.o=.d)
 
 .SECONDARY: $(E2E_OBJ) $(UNIT_OBJ) $(UNIT_COMMON_OBJ) $(MAIN_OBJ)
