@@ -63,55 +63,82 @@ static int list_folder(const char *dir, struct dirent ***ret)
     return n < 0 ? -errno : n;
 }
 
-static int add_tree(struct strv *list, const char *dir, int depth, struct err *err)
+static void names_free(struct dirent **names, int n)
 {
-    struct dirent **names = NULL;
-    int n = depth < INPUTS_DEPTH_MAX ? list_folder(dir, &names) : -ELOOP, rc = n < 0 ? n : 0;
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
 
-    if (rc < 0)
-        return err_sys(err, rc, "%s", dir);
-    for (int i = 0; i < n; i++) {
+/* All files of dir; names are what is in it and are freed, NULL: not listed yet. */
+static int add_listed(struct strv *list, const char *dir, struct dirent **names, int n, int depth,
+                      struct err *err)
+{
+    int rc = 0;
+
+    if (names == NULL) {
+        n = depth < INPUTS_DEPTH_MAX ? list_folder(dir, &names) : -ELOOP;
+        if (n < 0)
+            return err_sys(err, n, "%s", dir);
+    }
+    for (int i = 0; i < n && rc == 0; i++) {
         cleanup_free char *path = path_join(dir, names[i]->d_name);
         const int kind = kind_of(names[i], path);
 
-        free(names[i]);
-        if (rc < 0)
-            continue;
         if (kind == DT_DIR)
-            rc = add_tree(list, path, depth + 1, err);
+            rc = add_listed(list, path, NULL, 0, depth + 1, err);
         else if (kind == DT_REG && list->n >= INPUTS_MAX)
             rc = err_set(err, -E2BIG, "%s: over %d inputs", dir, INPUTS_MAX);
         else if (kind == DT_REG)
             strv_take(list, steal_ptr(&path));
     }
-    free(names);
+    names_free(names, n);
     return rc;
 }
 
-/* Of dir, when it is AFL++ output. -ENOTDIR when it is none. */
-static int add_queues(struct strv *list, const char *dir, struct err *err)
+static int add_queue(struct strv *list, const char *instance, struct err *err)
+{
+    cleanup_free char *queue = path_join(instance, QUEUE);
+
+    return is_folder(queue) ? add_listed(list, queue, NULL, 0, 0, err) : 0;
+}
+
+/* Of the folders named in dir, those that are instances. How many, or -errno. */
+static int add_queues(struct strv *list, const char *dir, struct dirent **names, int n,
+                      struct err *err)
+{
+    int found = 0, rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        cleanup_free char *instance = NULL;
+
+        /* Most names of a large folder are files. */
+        if (names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN)
+            continue;
+        instance = path_join(dir, names[i]->d_name);
+        if (!is_folder(instance) || !holds(instance, SETUP))
+            continue;
+        found++;
+        rc = add_queue(list, instance, err);
+    }
+    return rc < 0 ? rc : found;
+}
+
+static int add_folder(struct strv *list, const char *dir, struct err *err)
 {
     struct dirent **names = NULL;
-    bool found = false;
-    int n, rc = 0;
+    int n, rc;
 
-    if (holds(dir, SETUP)) {
-        cleanup_free char *queue = path_join(dir, QUEUE);
-
-        return is_folder(queue) ? add_tree(list, queue, 0, err) : 0;
-    }
+    if (holds(dir, SETUP))
+        return add_queue(list, dir, err);
     n = list_folder(dir, &names);
-    for (int i = 0; i < n; i++) {
-        cleanup_free char *instance = path_join(dir, names[i]->d_name);
-
-        free(names[i]);
-        if (rc < 0 || !is_folder(instance) || !holds(instance, SETUP))
-            continue;
-        found = true;
-        rc = add_queues(list, instance, err);
-    }
-    free(names);
-    return rc == 0 && !found ? -ENOTDIR : rc;
+    if (n < 0)
+        return err_sys(err, n, "%s", dir);
+    rc = add_queues(list, dir, names, n, err);
+    if (rc == 0)
+        return add_listed(list, dir, names, n, 0, err);
+    names_free(names, n);
+    return rc < 0 ? rc : 0;
 }
 
 int inputs_add(struct strv *list, const char *path, struct err *err)
@@ -126,9 +153,7 @@ int inputs_add(struct strv *list, const char *path, struct err *err)
         strv_add(list, path);
         return 0;
     }
-    rc = add_queues(list, path, err);
-    if (rc == -ENOTDIR)
-        rc = add_tree(list, path, 0, err);
+    rc = add_folder(list, path, err);
     while (rc < 0 && list->n > before) {
         free(list->v[--list->n]);
         list->v[list->n] = NULL;
@@ -136,24 +161,39 @@ int inputs_add(struct strv *list, const char *path, struct err *err)
     return rc;
 }
 
-int inputs_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size)
+/* 0, with the size where it is told without asking what the file is: nothing but a file with bytes in it has one. */
+static int size_of(int fd, size_t max_bytes, size_t *ret)
 {
-    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    cleanup_free uint8_t *data = NULL;
-    size_t n = 0, room;
+    off_t end = lseek(fd, 0, SEEK_END);
     struct stat st;
-    ssize_t got;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (end > 0 && (uint64_t)end <= max_bytes) {
+        *ret = (size_t)end;
+        return 0;
+    }
+    if (fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
     if ((uint64_t)st.st_size > max_bytes)
         return -EFBIG;
-    /* What fstat says is what is taken: one call, and a file that grows meanwhile is as it was. */
-    room = (size_t)st.st_size;
+    *ret = (size_t)st.st_size;
+    return 0;
+}
+
+int inputs_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    cleanup_free uint8_t *data = NULL;
+    size_t n = 0, room = 0;
+    ssize_t got;
+    int rc = fd < 0 ? -errno : size_of(fd, max_bytes, &room);
+
+    if (rc < 0)
+        return rc;
+    /* That many are taken: a file that grows meanwhile is as it was. */
     data = xmalloc(room + 1);
-    while (n < room && (got = read(fd, data + n, room - n)) != 0) {
+    while (n < room && (got = pread(fd, data + n, room - n, (off_t)n)) != 0) {
         if (got < 0 && errno != EINTR)
             return -errno;
         n += got > 0 ? (size_t)got : 0;
