@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl corpus add: inputs for a campaign that runs are taken, told apart from those that are new to nobody, and survive a restart.
 # limit: 420
+# shellcheck disable=SC2016 # expanded by the inner shell
 . tests/e2e/lib.sh
 need fuzzctl fuzzd
 

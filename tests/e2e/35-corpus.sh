@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl corpus stats and merge; bundles as inputs of distill and replay.
 # limit: 240
+# shellcheck disable=SC2016 # expanded by the inner shell
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl harnesses/chunk_frame/replay
 H=$HARNESSES/chunk_frame/afl
