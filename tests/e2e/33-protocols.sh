@@ -170,3 +170,34 @@ for verb in plan check start; do
     assert_exit "a harness of a newer AFL++ is refused by $verb" 2 env AFL_FUZZ="$old/afl-fuzz" "$FUZZCTL" $verb "$T/new.ini"
     assert_match "with line and reason" "^[^ ]*new.ini:2: \[target new\] harness: .*4.20c or later .*rebuild it with" "$(cat "$T/out" "$T/err")"
 done
+
+# ---- a campaign by the newer one ---------------------------------------------------------------
+# Its status files, its crash files, its options: on a harness of each protocol.
+mkdir "$T/seeds"
+printf abc >"$T/seeds/abc"
+cat >"$T/both.ini" <<END
+[campaign]
+name = both
+root = $T
+budget = 10s
+cores = 1
+
+[target old]
+harness = old-persistent
+seeds = seeds
+instances = 1
+timeout = 60ms
+
+[target new]
+harness = new-persistent
+seeds = seeds
+instances = 1
+timeout = 60ms
+END
+assert_exit "the newer AFL++ fuzzes both, and finds" 10 env AFL_FUZZ="$new/afl-fuzz" timeout 240 "$FUZZCTL" run "$T/both.ini"
+"$FUZZCTL" report both --json >"$T/report" 2>/dev/null
+for of in old new; do
+    assert_eq "$of: executions, edges and crashes are counted" "true true true" \
+        "$(jq -r ".targets[] | select(.name == \"$of\") | \"\(.execs_done > 100) \(.edges_found > 3) \(.crashes > 0)\"" "$T/report")"
+done
+assert_exit "every file it saved is accounted for" 0 "$FUZZCTL" verify both
