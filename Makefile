@@ -31,8 +31,8 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all check check-unit check-e2e check-san check-faults check-kill soak lint golden plant seeds demo install uninstall \
-	clean help programs units FORCE
+.PHONY: all check check-unit check-e2e check-san check-faults check-kill check-vm soak lint golden plant seeds demo \
+	install uninstall clean help programs units FORCE
 all: programs
 
 # ---- Another AFL++ ------------------------------------------------------------------------
@@ -56,7 +56,7 @@ goals       := $(or $(MAKECMDGOALS),all)
 dry_run     := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 ifneq ($(filter-out clean help uninstall replay-builds,$(goals)),)
 ifeq ($(dry_run)$(NODEPS),)
-deps_group  := $(if $(filter lint,$(goals)),all,$(if $(filter check check-e2e,$(goals)),check,build))
+deps_group  := $(if $(filter lint,$(goals)),all,$(if $(filter check check-e2e,$(goals)),check,$(if $(filter check-vm,$(goals)),vm,build)))
 ifneq ($(shell sh contrib/install-deps --check $(deps_group) >/dev/null 2>&1; echo $$?),0)
 ifneq ($(shell sh contrib/install-deps 1>&2; echo $$?),0)
 $(warning contrib/install-deps could not install everything, going on without)
@@ -269,6 +269,12 @@ check-kill: programs
 soak: programs
 	@python3 tests/kill/kill.py --build $(BUILD) --seeds 0-$(shell expr $(N) - 1)
 
+# In a guest with systemd and pure cgroup v2, as root and as an ordinary user (VM=uml or qemu).
+VM          ?= uml
+check-vm: programs harnesses plants $(BUILD)/tests/chaos/dynamic $(BUILD)/tests/chaos/static \
+		$(addprefix $(BUILD)/tests/unit/,test_cgroup test_keeper)
+	@BUILD=$(BUILD) STRICT=$(STRICT) VM=$(VM) sh tests/vm/run
+
 golden: units
 	@GOLDEN_UPDATE=1 $(run_tests) unit
 
@@ -318,6 +324,7 @@ help:
 	'make check-faults  every write of every change failing in turn, files cut at every length' \
 	'make check-kill 200 seeds of the kill matrix; make soak N=2000 as many as N says' \
 	'make check AFLPP=PREFIX  with the AFL++ in PREFIX/bin, built into build-aflpp/' \
+	'make check-vm   isolation, scopes and adoption in a guest with systemd and cgroup v2 (VM=uml or qemu)' \
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \
 	'make plant PLANT=ID   a harness with one planted bug, into build/plants/' \
@@ -436,7 +443,7 @@ PLANT_VARIANTS ?= $(H_PLANT_VARIANTS)
 plant_key    = $(shell awk -v id='[$(1)]' -v key='$(2)' '/^\[/ { on = $$0 == id } \
 	on && $$1 == key && $$2 == "=" { print $$3 }' harnesses/plants.ini)
 plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
-	$(PLANT) $(if $(filter demo check-faults,$(goals)),CHUNK_MAX_PLUS1))
+	$(PLANT) $(if $(filter demo check-faults check-vm,$(goals)),CHUNK_MAX_PLUS1))
 plants_of_tests := CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
 	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl SESS_STALL/afl
 # For the tests, of plant 1: a bug that shows in a sanitizer build only is replayed there.

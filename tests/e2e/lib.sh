@@ -129,7 +129,11 @@ aflpp_other() {
 
 # crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging.
 crasher_campaign() {
-    AFL_QUIET=1 afl-clang-fast -O1 -o "$T/crasher" tests/kill/crasher.c >/dev/null 2>&1
+    if [ -n "${FZ_CRASHER-}" ]; then
+        cp "$FZ_CRASHER" "$T/crasher" # where there is no compiler
+    else
+        AFL_QUIET=1 afl-clang-fast -O1 -o "$T/crasher" tests/kill/crasher.c >/dev/null 2>&1
+    fi
     mkdir "$T/seeds"
     echo abcdefgh >"$T/seeds/one"
     cat >"$T/k.ini" <<END
