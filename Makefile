@@ -272,7 +272,7 @@ soak: programs
 # In a guest with systemd and pure cgroup v2, as root and as an ordinary user (VM=uml or qemu).
 VM          ?= uml
 check-vm: programs harnesses plants $(BUILD)/tests/chaos/dynamic $(BUILD)/tests/chaos/static \
-		$(addprefix $(BUILD)/tests/unit/,test_cgroup test_keeper)
+		$(addprefix $(BUILD)/tests/unit/,test_cgroup test_cgroup_v2 test_keeper test_scope)
 	@BUILD=$(BUILD) STRICT=$(STRICT) VM=$(VM) sh tests/vm/run
 
 golden: units

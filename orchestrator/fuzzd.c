@@ -28,6 +28,7 @@
 #include "base/path.h"
 #include "base/version.h"
 #include "sys/lock.h"
+#include "sys/scope.h"
 
 #define IDLE_MS       5000
 #define IDLE_LOOK_MS  1000
@@ -195,6 +196,9 @@ static int loop_init(struct daemon *d, struct err *err)
                                        200000, on_idle, d);
     if (r >= 0)
         r = sd_event_add_defer(d->loop, &d->reaper, on_reap, d);
+    /* Only where systemd asks for it: a loop that turns is a daemon that answers. */
+    if (r >= 0)
+        r = sd_event_set_watchdog(d->loop, 1);
     if (r >= 0)
         r = sd_event_source_set_enabled(d->reaper, SD_EVENT_OFF);
     return r < 0 ? err_sys(err, r, "cannot set up the event loop") : 0;
@@ -232,13 +236,23 @@ static int take_state_dir(struct daemon *d, struct err *err)
     return 0;
 }
 
-static struct cgroup_root *open_cgroups(const char *state_dir, const char *force)
+/* enter: asks systemd for a scope first, where it can give one. */
+static struct cgroup_root *open_cgroups(const char *state_dir, const char *force, bool enter)
 {
+    static const char fs[] = "/sys/fs/cgroup";
+    struct cgroup_root *root;
+    struct err err = {0};
     char prefix[32];
 
     if (path_mkdirs(state_dir, 0700) < 0 || cgroup_prefix(state_dir, prefix, sizeof(prefix)) < 0)
         return NULL;
-    return cgroup_root_open("/sys/fs/cgroup", prefix, force);
+    if (enter && (force == NULL || strcmp(force, "v2") == 0) &&
+        scope_enter_own(fs, prefix, &err) < 0)
+        log_warn("%s, going on without a scope", err.msg);
+    root = cgroup_root_open(fs, prefix, force);
+    if (err.msg[0] != '\0' && cgroup_root_holds(root) == 0)
+        cgroup_root_lacks(root, err.msg);
+    return root;
 }
 
 static int daemon_open(struct daemon *d, struct err *err)
@@ -312,8 +326,8 @@ static int run_daemon(struct daemon *d, const struct options *o, struct detach *
         if (r < 0)
             log_warn("%s: %s, going on without a log", log, strerror(-r));
     }
-    log_info("fuzzd %s, pid %d, state %s, cgroups %s", version_string(), (int)getpid(),
-             d->state_dir, cgroup_root_name(d->cgroups));
+    log_info("fuzzd %s, pid %d, state %s, cgroups %s, from %s", version_string(), (int)getpid(),
+             d->state_dir, cgroup_root_name(d->cgroups), cgroup_root_source(d->cgroups));
     daemon_adopt(d);
     detach_ready(dt);
     (void)sd_notifyf(0, "READY=1\nSTATUS=serving %s", d->state_dir);
@@ -345,18 +359,18 @@ int main(int argc, char **argv)
         fatal("%s", err.msg);
     if (path_state_check(d.state_dir, &err) < 0)
         fatal("%s", err.msg);
-    d.cgroups = open_cgroups(d.state_dir, o.cgroup);
+    if (!o.check && !o.foreground) {
+        r = detach_daemon(&dt);
+        if (r < 0)
+            fatal("cannot fork: %s", strerror(-r));
+    }
+    d.cgroups = open_cgroups(d.state_dir, o.cgroup, !o.check);
     if (d.cgroups == NULL)
         fatal("%s: cannot be made or looked at", d.state_dir);
     if (o.check) {
         code = check(&d);
         daemon_close(&d);
         return code;
-    }
-    if (!o.foreground) {
-        r = detach_daemon(&dt);
-        if (r < 0)
-            fatal("cannot fork: %s", strerror(-r));
     }
     /* Joined after the lock is certain would be too late for the children made on the way. */
     r = cgroup_enter_ctl(d.cgroups);

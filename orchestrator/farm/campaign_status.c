@@ -178,7 +178,7 @@ char *campaign_isolation_why(const struct campaign *c)
     return text;
 }
 
-/* {"cgroup":"v1","why":["...", ...]}: what does not hold, a line each. */
+/* {"cgroup":"v2","from":"scope","why":["...", ...]}: where the groups come from, and what does not hold, a line each. */
 static json_t *isolation_json(const struct campaign *c)
 {
     cleanup_free char *text = campaign_isolation_why(c);
@@ -192,7 +192,8 @@ static json_t *isolation_json(const struct campaign *c)
             json_array_append_new(why, json_stringn(p, n));
         p += n + (p[n] == '\n');
     }
-    return json_pack("{s:s, s:o}", "cgroup", cgroup_root_name(c->farm->cgroups), "why", why);
+    return json_pack("{s:s, s:s, s:o}", "cgroup", cgroup_root_name(c->farm->cgroups), "from",
+                     cgroup_root_source(c->farm->cgroups), "why", why);
 }
 
 const char *campaign_trouble(const struct campaign *c, int64_t *ret_for_ms)

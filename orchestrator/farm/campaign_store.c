@@ -129,10 +129,10 @@ static char *run_extra(const struct campaign *c)
 {
     cleanup_free char *why = campaign_isolation_why(c);
     json_t *extra =
-        json_pack("{s:s, s:s, s:s, s:s, s:o}", "isolation", cgroup_root_name(c->farm->cgroups),
-                  "isolation_why", why, "afl_version",
-                  c->plan->afl_version != NULL ? c->plan->afl_version : "", "stop_cause", c->why,
-                  "frozen", freeze_to_json(&c->freeze, clock_now_ms()));
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "isolation", cgroup_root_name(c->farm->cgroups),
+                  "isolation_from", cgroup_root_source(c->farm->cgroups), "isolation_why", why,
+                  "afl_version", c->plan->afl_version != NULL ? c->plan->afl_version : "",
+                  "stop_cause", c->why, "frozen", freeze_to_json(&c->freeze, clock_now_ms()));
     char *text = extra != NULL ? json_dumps(extra, JSON_COMPACT) : NULL;
 
     json_decref(extra);

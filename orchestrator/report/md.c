@@ -76,6 +76,10 @@ static void put_head(FILE *out, const json_t *m)
     }
     (void)fputs(" |\n| isolation | ", out);
     put_field(out, isolation, "cgroup");
+    if (fields_text(isolation, "from")[0] != '\0') {
+        (void)fputs(", from ", out);
+        put_field(out, isolation, "from");
+    }
     json_array_foreach (json_object_get(isolation, "why"), i, reason) {
         (void)fputs(i == 0 ? ": " : "; ", out);
         put(out, json_string_value(reason) != NULL ? json_string_value(reason) : "");

@@ -79,7 +79,7 @@ static json_t *load_plan(const char *state_dir, const struct run_row *run)
     return json_is_object(j) ? j : json_object();
 }
 
-/* {"cgroup":word,"why":[text]} from the lines that were kept at the start. */
+/* {"cgroup":word,"why":[text]}, with "from":word of later versions, from the lines that were kept at the start. */
 static json_t *isolation(const json_t *extra)
 {
     json_t *why = json_array();
@@ -92,8 +92,13 @@ static json_t *isolation(const json_t *extra)
             (void)json_array_append_new(why, json_stringn(p, n));
         p += n + (p[n] == '\n');
     }
-    return json_pack("{s:o, s:o}", "cgroup", fields_string(word[0] != '\0' ? word : NULL), "why",
-                     why);
+    json_t *j =
+        json_pack("{s:o, s:o}", "cgroup", fields_string(word[0] != '\0' ? word : NULL), "why", why);
+    const char *from = fields_text(extra, "isolation_from");
+
+    if (from[0] != '\0')
+        (void)json_object_set_new(j, "from", fields_string(from));
+    return j;
 }
 
 static json_t *versions(const json_t *extra, const json_t *plan)

@@ -131,7 +131,9 @@ static void print_head(const struct page *p, const json_t *m)
                fields_text(versions, "fuzzctl"), commit[0] != '\0' ? ", root at commit " : "",
                commit, json_is_true(json_object_get(versions, "git_dirty")) ? " with changes" : "");
     if (fields_text(isolation, "cgroup")[0] != '\0')
-        print_line(p->out, 0, "isolation: cgroup %s", fields_text(isolation, "cgroup"));
+        print_line(p->out, 0, "isolation: cgroup %s%s%s", fields_text(isolation, "cgroup"),
+                   fields_text(isolation, "from")[0] != '\0' ? ", from " : "",
+                   fields_text(isolation, "from"));
     json_array_foreach (json_object_get(isolation, "why"), i, reason)
         print_line(p->out, 2, "%s", json_string_value(reason) ? json_string_value(reason) : "");
     json_array_foreach (json_object_get(m, "frozen"), i, reason) {

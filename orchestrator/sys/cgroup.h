@@ -46,6 +46,13 @@ void cgroup_root_free(struct cgroup_root *root);
 const char *cgroup_root_name(const struct cgroup_root *root); /* "v2", "v1", "none" */
 /* What does not hold with this back-end, in plain words, one a line; "" when all holds. Borrowed until cgroup_enter_ctl. */
 const char *cgroup_root_why(const struct cgroup_root *root);
+/* Adds a line to that. */
+void cgroup_root_lacks(struct cgroup_root *root, const char *text);
+/*
+ * Where the groups come from: "unit" (of systemd, that we run in), "scope" (asked for, sys/scope.h, or that we run in),
+ * "tree" (one that we may write to) or "none".
+ */
+const char *cgroup_root_source(const struct cgroup_root *root);
 unsigned cgroup_root_holds(const struct cgroup_root *root); /* CGROUP_HOLDS_*, 0 for none */
 /* The folder PREFIX is or will be made in; "" for none. Borrowed. */
 const char *cgroup_root_place(const struct cgroup_root *root);

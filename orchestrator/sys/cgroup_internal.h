@@ -76,8 +76,6 @@ char *cgroup_leaf_dir(const struct cgroup *cg, enum cgroup_hierarchy h, enum cgr
 /* cgroup_root_open for a process whose group in the v2 tree is self ("/a/b"); NULL: this process. */
 struct cgroup_root *cgroup_root_open_from(const char *fs, const char *prefix, const char *force,
                                           const char *self);
-/* A line more of what does not hold. */
-void cgroup_root_lacks(struct cgroup_root *root, const char *text);
 /* What does not hold without one of CGROUP_HOLDS_*. */
 const char *cgroup_lost(unsigned what);
 
@@ -87,6 +85,11 @@ const char *cgroup_lost(unsigned what);
  * use the top. True when there is a place.
  */
 bool cgroup_v2_open(struct cgroup_root *root, const char *fs, const char *self, uid_t user);
+/*
+ * True when systemd delegated to us the group self, or the one around it (DelegateSubgroup=). A service's own group does not
+ * count: where it hands controllers on, systemd cannot start the service again.
+ */
+bool cgroup_v2_is_given(const char *fs, const char *self);
 /* Enables controllers for the children of dir, of those that dir has. Returns those enabled; *ret_error is 0 or what the kernel said. */
 unsigned cgroup_v2_hand_on(const char *dir, unsigned controllers, int *ret_error);
 void cgroup_v2_ctl_entered(struct cgroup_root *root);

@@ -212,6 +212,18 @@ const char *cgroup_root_place(const struct cgroup_root *root)
     return root->ops == &cgroup_ops_v2 ? root->dir[CGROUP_H_UNIFIED] : root->fs;
 }
 
+const char *cgroup_root_source(const struct cgroup_root *root)
+{
+    const char *place = cgroup_root_place(root);
+    size_t n = strlen(place), m = strlen(".scope");
+
+    if (root->ops == &cgroup_ops_none)
+        return "none";
+    if (root->ops != &cgroup_ops_v2 || !root->delegated)
+        return "tree";
+    return n > m && strcmp(place + n - m, ".scope") == 0 ? "scope" : "unit";
+}
+
 int cgroup_enter_ctl(struct cgroup_root *root)
 {
     int h, rc = 0;

@@ -136,6 +136,19 @@ static bool ends_in(const char *s, const char *tail)
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
+bool cgroup_v2_is_given(const char *fs, const char *self)
+{
+    cleanup_free char *outer = outer_group(self);
+    cleanup_free char *own = xasprintf("%s%s", fs, outer);
+    cleanup_free char *around = path_dirname(own);
+
+    if (*outer == '\0')
+        return false;
+    if (is_writable(own) && is_delegated(own))
+        return !ends_in(own, ".service");
+    return strlen(around) > strlen(fs) && is_delegated(around) && is_writable(around);
+}
+
 /* Caller frees; NULL: nowhere. */
 static char *find_place(struct cgroup_root *root, const char *fs, const char *self, uid_t user)
 {
