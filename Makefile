@@ -11,6 +11,8 @@ SBINDIR     ?= $(PREFIX)/sbin
 LIBEXECDIR  ?= $(PREFIX)/libexec/fuzzd
 MANDIR      ?= $(PREFIX)/share/man
 DATADIR     ?= $(PREFIX)/share/fuzzd
+SYSTEMDDIR  ?= $(PREFIX)/lib/systemd
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 DESTDIR     ?=
 
 PKG_CONFIG  ?= pkg-config
@@ -291,6 +293,10 @@ libexec_set := $(filter %/fuzz-keeper %/fuzz-triage,$(PROGRAMS)) $(PRELOAD)
 # What a harness outside this tree is built from.
 KIT         := $(wildcard harnesses/sdk/*.[ch] harnesses/sdk/*.txt)
 
+# 1 from contrib/systemd, 2 to SYSTEMDDIR: the units name the programs where they are installed.
+put_unit     = sed -e 's,@SBINDIR@,$(SBINDIR),g' -e 's,@BINDIR@,$(BINDIR),g' 'contrib/systemd/$(1)' \
+	>'$(d)$(SYSTEMDDIR)/$(2)' && chmod 644 '$(d)$(SYSTEMDDIR)/$(2)'
+
 install: programs
 	$(INSTALL) -d '$(d)$(BINDIR)' '$(d)$(SBINDIR)' '$(d)$(LIBEXECDIR)' '$(d)$(MANDIR)/man1' \
 		'$(d)$(MANDIR)/man5' '$(d)$(MANDIR)/man8'
@@ -301,8 +307,18 @@ install: programs
 	$(if $(MAN1),$(INSTALL) -m 644 $(MAN1) '$(d)$(MANDIR)/man1/')
 	$(if $(MAN5),$(INSTALL) -m 644 $(MAN5) '$(d)$(MANDIR)/man5/')
 	$(if $(MAN8),$(INSTALL) -m 644 $(MAN8) '$(d)$(MANDIR)/man8/')
+	$(INSTALL) -d '$(d)$(SYSTEMDDIR)/system' '$(d)$(SYSTEMDDIR)/user' '$(d)$(TMPFILESDIR)'
+	$(call put_unit,fuzzd.service.in,system/fuzzd.service)
+	$(call put_unit,fuzz-campaign@.service.in,system/fuzz-campaign@.service)
+	$(call put_unit,fuzz-campaign@.timer,system/fuzz-campaign@.timer)
+	$(call put_unit,user-fuzzd.service.in,user/fuzzd.service)
+	$(call put_unit,fuzz.slice,system/fuzz.slice)
+	$(call put_unit,fuzz.slice,user/fuzz.slice)
+	$(INSTALL) -m 644 contrib/systemd/fuzzd.tmpfiles '$(d)$(TMPFILESDIR)/fuzzd.conf'
 
 uninstall:
+	rm -f $(foreach u,system/fuzzd.service system/fuzz-campaign@.service system/fuzz-campaign@.timer system/fuzz.slice \
+		user/fuzzd.service user/fuzz.slice,'$(d)$(SYSTEMDDIR)/$(u)') '$(d)$(TMPFILESDIR)/fuzzd.conf'
 	rm -f '$(d)$(BINDIR)/fuzzctl' '$(d)$(SBINDIR)/fuzzd' '$(d)$(LIBEXECDIR)/fuzz-keeper' \
 		'$(d)$(LIBEXECDIR)/fuzz-triage' '$(d)$(LIBEXECDIR)/fuzz-preload.so'
 	rm -f $(foreach m,$(notdir $(MAN1)),'$(d)$(MANDIR)/man1/$(m)') \
@@ -336,7 +352,7 @@ help:
 	'make dict       add what the libraries compare with to dictionaries/' \
 	'make seeds      regenerate the committed seeds; make check-seeds compares' \
 	'make demo       a campaign of about a minute, with live progress and a report' \
-	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR; uninstall removes it' \
+	'make install    PREFIX, DESTDIR, BINDIR, SBINDIR, LIBEXECDIR, MANDIR, DATADIR, SYSTEMDDIR, TMPFILESDIR; uninstall removes it' \
 	'make clean      remove what was built' \
 	'' \
 	'WERROR=1 warnings are errors · SAN=1 sanitizers into build-san · V=1 shows commands' \
