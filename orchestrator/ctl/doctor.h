@@ -18,6 +18,11 @@ void doctor_add(struct doctor *d, enum doctor_level level, const char *name, con
 
 /* Cgroups and namespaces: what they promise, and a trial of it in a group that is gone afterwards. */
 void doctor_isolation(struct doctor *d);
+/*
+ * A scope of systemd, PREFIX.scope, where there may be one; this process is in it then, until it ends. For doctor_isolation,
+ * first of all.
+ */
+void doctor_scope(struct doctor *d, const char *prefix);
 /* Kernel, cores, programs, AFL++, state directory. */
 void doctor_host(struct doctor *d);
 

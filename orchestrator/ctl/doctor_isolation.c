@@ -23,8 +23,8 @@
 #define FS          "/sys/fs/cgroup"
 #define WAIT_ROUNDS 200 /* of 5 ms */
 #define DELEGATE                                                                                   \
-    "as root, or: systemd-run --user --scope -p Delegate=yes fuzzctl ... (with package "           \
-    "dbus-user-session)"
+    "as root, or as a user whose systemd gives a scope (packages dbus-user-session and "           \
+    "libpam-systemd)"
 
 static void nap(void)
 {
@@ -211,6 +211,7 @@ void doctor_isolation(struct doctor *d)
     struct cgroup_root *root;
 
     (void)snprintf(prefix, sizeof(prefix), "fuzzd-doctor%d", (int)getpid());
+    doctor_scope(d, prefix);
     root = cgroup_root_open(FS, prefix, NULL);
     trial(d, root);
     cgroup_prune(root);

@@ -7,6 +7,7 @@
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 
 for tool in afl-clang-fast flock; do
+    [ "$tool" = afl-clang-fast ] && [ -n "${FZ_CRASHER-}" ] && continue
     if ! command -v $tool >/dev/null; then
         skip 45-restarts "no $tool"
         exit 0
