@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The installed units: fuzzctl uses the service's fuzzd, a campaign outlives a killed and a restarted
+# service, an instance that is out of memory ends nothing else, and a stop ends all in order.
+# modes: root
+# limit: 300
+. tests/e2e/lib.sh
+need fuzzctl fuzzd harnesses/chunk_frame/afl
+
+# The service's own state directory, and what is installed.
+FZ_STATE=/var/lib/fuzzd FUZZ_STATE=/var/lib/fuzzd
+FUZZCTL=$(command -v fuzzctl) FUZZD=$(command -v fuzzd || echo /usr/local/sbin/fuzzd)
+
+for unit in fuzzd.service fuzz.slice fuzz-campaign@x.service fuzz-campaign@x.timer; do
+    assert_eq "$unit is as systemd wants it" "" "$(systemd-analyze verify --man=no "$unit" 2>&1)"
+done
+assert_eq "fuzzd.service of a user, too" "" "$(systemd-analyze verify --man=no --user fuzzd.service 2>&1)"
+assert_exit "the service starts" 0 systemctl start fuzzd.service
+assert_match "and says what it serves" 'serving /var/lib/fuzzd' "$(systemctl show -P StatusText fuzzd.service)"
+main() {
+    systemctl show -P MainPID fuzzd.service
+}
+mkdir -p /etc/fuzzd
+cat >/etc/fuzzd/sv.ini <<END
+[campaign]
+name = sv
+root = $TOP
+budget = 200s
+cores = 1
+
+[target chunk_frame]
+harness = $HARNESSES/chunk_frame/afl
+seeds = seeds/chunk_frame-min
+instances = 1
+END
+status() {
+    "$FUZZCTL" status sv --json | jq -r ".$1"
+}
+instance="campaigns[0].targets[0].instances[0]"
+fuzzing() {
+    [ "$(status "$instance.state")" = fuzzing ]
+}
+assert_exit "a campaign starts" 0 "$FUZZCTL" start /etc/fuzzd/sv.ini
+check "it fuzzes" wait_for 40 fuzzing
+assert_eq "by the service's fuzzd" "$(main)" "$(status fuzzd.pid)"
+afl=$(status "$instance.pid")
+
+# ---- killed, and replaced --------------------------------------------------------------------
+old=$(main)
+[ "$old" -gt 1 ] && kill -KILL "$old"
+again() {
+    systemctl --quiet is-active fuzzd.service && [ "$(main)" -gt 1 ] && [ "$(main)" != "$old" ]
+}
+check "a killed fuzzd is started again by systemd" wait_for 20 again
+check "and finds it fuzzing" wait_for 15 fuzzing
+assert_eq "the same afl-fuzz" "$afl" "$(status "$instance.pid")"
+assert_eq "without a restart" 0 "$(status "$instance.restarts")"
+
+# ---- out of memory in a group below --------------------------------------------------------------
+dir=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$afl/cgroup")/..
+before=$(sed -n 's/^oom_kill //p' "$dir/t/memory.events")
+echo 8M >"$dir/t/memory.max"
+# shellcheck disable=SC2016 # for the shell that goes into the group
+sh -c 'echo $$ >"$1/cgroup.procs" && exec tail -c 40m /dev/zero' sh "$dir/t" >/dev/null 2>&1
+after=$(sed -n 's/^oom_kill //p' "$dir/t/memory.events")
+echo max >"$dir/t/memory.max"
+if [ "${after:-0}" -gt "${before:-0}" ]; then ok "a group below is out of memory"; else not_ok "a group below is out of memory"; fi
+assert_eq "the scope goes on" active "$(systemctl is-active 'fuzzd-*.scope' | sort -u)"
+assert_eq "and so does the service" active "$(systemctl is-active fuzzd.service)"
+check "and afl-fuzz" alive "$afl"
+
+# ---- a stop ------------------------------------------------------------------------------------
+assert_exit "the service stops" 0 systemctl stop fuzzd.service
+assert_eq "in order" "inactive success" "$(systemctl is-active fuzzd.service) $(systemctl show -P Result fuzzd.service)"
+check "and nothing is left" wait_for 10 no_state_pids
+assert_eq "the campaign was ended" interrupted "$(sqlite3 /var/lib/fuzzd/state.db 'SELECT verdict FROM runs')"
+rm -rf /etc/fuzzd
