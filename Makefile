@@ -248,8 +248,10 @@ $(BUILD)/tests/engine/liar: tests/engine/liar.c harnesses/sdk/fz_ring.h $(BUILD)
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
 
+# What fuzzes nothing runs beside what does, where there are two cores.
+LANES       ?= $(if $(filter 1,$(shell nproc)),1,2)
 check: all units
-	@$(run_tests) unit e2e replay
+	@LANES=$(LANES) $(run_tests) unit e2e replay
 
 check-unit: units
 	@$(run_tests) unit

@@ -3,11 +3,15 @@
 #
 # The runner itself: what must fail does, and the count says so.
 # limit: 90
+# cores: none
 . tests/e2e/lib.sh
 
-# inner NAME: runs $T/NAME.sh under a runner of its own; closing line in $last.
+# inner NAME…: runs $T/NAME.sh under a runner of its own; closing line in $last.
 inner() {
-    out=$(FZ_PRIVATE_IPC='' FZ_RUN_DIR='' FZ_EXCLUSIVE='' sh tests/run "$T/$1.sh" 2>&1)
+    scripts=
+    for name in "$@"; do scripts="$scripts $T/$name.sh"; done
+    # shellcheck disable=SC2086 # names of ours without blanks
+    out=$(FZ_PRIVATE_IPC='' FZ_RUN_DIR='' FZ_EXCLUSIVE='' sh tests/run $scripts 2>&1)
     rc=$?
     last=$(printf '%s\n' "$out" | tail -n 1)
 }
@@ -37,6 +41,12 @@ STRICT='' inner skipping
 assert_eq "a skip is told apart" "1 passed, 0 failed, 1 skipped 0" "$last $rc"
 STRICT=1 inner skipping
 assert_eq "a skip fails under STRICT=1" "1 passed, 1 failed 1" "$last $rc"
+
+printf '# cores: none\necho "ok one"\necho "skip two no such thing"\n' >"$T/beside.sh"
+STRICT='' LANES=2 inner good bad beside
+assert_eq "two lanes run each script once, and are counted together" "4 passed, 1 failed, 1 skipped 1" "$last $rc"
+STRICT='' LANES=2 inner good beside
+assert_eq "and pass when both do" "3 passed, 0 failed, 1 skipped 0" "$last $rc"
 
 # shellcheck disable=SC2016 # expanded by the script
 printf 'echo "ok one"\nsetsid sleep 77 >/dev/null 2>&1 &\necho $! >"%s"\n' "$T/pid" >"$T/process.sh"

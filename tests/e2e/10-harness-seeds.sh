@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The committed seeds are what the generators write, pass, and reach every required place.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/replay harnesses/chunk_frame/gen_seeds
 

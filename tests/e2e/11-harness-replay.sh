@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The replay program of the kit: classes, evidence, exit status, output, limits.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 
 sdk=$(find harnesses/sdk -name 'fz_*.c')

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The invariants see faults that no plant has: each mutant of the library is caught by its id.
 # limit: 450
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/replay
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each planted bug leaves a minimal seed quiet and gives an allowed verdict on its own input.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 
 ini=harnesses/plants.ini

@@ -3,6 +3,7 @@
 # Dictionaries: what a person wrote stays, what the compiler saw comes behind it, the same two give the
 # same file, and afl-fuzz takes what is committed.
 # limit: 120
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl
 

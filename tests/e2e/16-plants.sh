@@ -3,6 +3,7 @@
 # fuzzctl selftest: planted bugs are found within their budgets, a clean target stays clean, what is
 # not as it should be is told, and nothing of it is left behind.
 # limit: 600
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

@@ -3,6 +3,7 @@
 # fuzzctl replay, the gate: a plain compiler and no AFL++, every failure told with the command that
 # repeats it, nothing that was not run taken for passed.
 # limit: 400
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl harnesses/chunk_frame/replay
 

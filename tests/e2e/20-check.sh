@@ -4,6 +4,7 @@
 # specs give. The wanted lines are tests/fixtures/spec-broken/want; GOLDEN_UPDATE=1 rewrites
 # it. Specs are checked in place, so the harnesses must be in build/.
 # limit: 60
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl harnesses/chunk_frame/afl harnesses/chunk_frame/replay
 

@@ -3,6 +3,7 @@
 # fuzzctl plan: what would run is printed, starts nothing, leaves nothing, is the same twice,
 # and its command line is one that the installed afl-fuzz takes.
 # limit: 60
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl harnesses/chunk_frame/afl harnesses/chunk_frame/replay
 

@@ -3,6 +3,7 @@
 # fuzzctl doctor: a line for each fact, by what was tried and not by what is said to be there;
 # hosts that lack something are made by mounts of our own that nobody else sees.
 # limit: 60
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl fuzz-keeper fuzz-preload.so
 

@@ -3,6 +3,7 @@
 # Our own client of the fork server: the same edges as afl-showmap, input by input, and fuzzctl replay --harness over
 # programs that end in every way.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl tests/engine/persistent tests/engine/stdin tests/engine/asan tests/e2e/engine_maps
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl distill: the same coverage by fewer and smaller files, input that afl-cmin gives up on, and what is refused.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl tests/engine/persistent tests/e2e/engine_maps
 H=$HARNESSES/chunk_frame/afl

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl coverage: edges and lines over a corpus, programs of the kit and others, inputs that crash and hang, tools that are not there.
 # limit: 240
+# cores: none
 # shellcheck disable=SC2016 # expanded by the inner shell
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl harnesses/chunk_frame/cov

@@ -3,6 +3,7 @@
 # fuzzctl stability: inputs that do not do the same each time are found and named with what brings it about; the shipped
 # targets have none.
 # limit: 240
+# cores: none
 . tests/e2e/lib.sh
 need harnesses/chunk_frame/afl harnesses/session_opseq/afl tests/engine/stateful tests/engine/stdin
 P=$BUILD/tests/engine/stateful

@@ -3,6 +3,7 @@
 # Programs and files that replay, distill and stability must survive: a plain message, an exit code that is not 0, within the time
 # limit, and no process, segment or folder left behind.
 # limit: 600
+# cores: none
 . tests/e2e/lib.sh
 need tests/engine/hostile tests/engine/persistent
 mkdir "$T/bin" "$T/one" "$T/tmp"

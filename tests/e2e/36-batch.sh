@@ -3,6 +3,7 @@
 # fuzzctl replay in batches: what it says of each input is what it says one by one, with inputs between them that end in
 # every way, whoever is killed meanwhile; and each engine with programs that are not made for it.
 # limit: 300
+# cores: none
 . tests/e2e/lib.sh
 need tests/engine/kit-afl tests/engine/kit-asan tests/engine/kit-replay tests/engine/persistent \
     harnesses/chunk_frame/afl harnesses/chunk_frame/libfuzzer plants/CHUNK_MAX_PLUS1/chunk_frame/afl \
