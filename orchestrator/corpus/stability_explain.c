@@ -44,7 +44,8 @@ static int try_after(struct search *q, const size_t *before, size_t n, const siz
 
     stability_freshen(&s->alone);
     for (size_t i = 0; i < n + n_rest && rc >= 0; i++)
-        rc = stability_shoot_file(s, &s->alone, i < n ? before[i] : rest[i - n], &shot);
+        rc = stability_shoot_file(s, &s->alone, i < n || rest == NULL ? before[i] : rest[i - n],
+                                  &shot);
     if (rc >= 0)
         rc = stability_shoot_file(s, &s->alone, q->f->index, &shot);
     if (rc != 0)
