@@ -38,15 +38,13 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 all: programs
 
 # ---- Another AFL++ ------------------------------------------------------------------------
-# AFLPP=PREFIX: all that is built and run takes the AFL++ in PREFIX/bin, into a folder of its own.
+# AFLPP=PREFIX: all that is built and run takes the AFL++ in PREFIX/bin; what another one built is built anew.
 ifneq ($(AFLPP),)
 ifeq ($(wildcard $(AFLPP)/bin/afl-fuzz),)
 $(error AFLPP=$(AFLPP): there is no $(AFLPP)/bin/afl-fuzz (contrib/aflpp-of-debian makes such a folder))
 endif
 export PATH := $(abspath $(AFLPP))/bin:$(PATH)
-ifeq ($(origin BUILD),file)
-BUILD       := $(BUILD)-aflpp
-endif
+AFL_CC      := $(abspath $(AFLPP))/bin/afl-clang-fast
 # Coverage and libFuzzer builds are none of AFL++'s.
 HARNESS_CLANG ?= clang
 endif
@@ -330,7 +328,7 @@ uninstall:
 	-rmdir '$(d)$(LIBEXECDIR)' '$(d)$(DATADIR)/sdk' '$(d)$(DATADIR)' 2>/dev/null
 
 clean:
-	rm -rf build build-san build-aflpp build-lint $(BUILD)
+	rm -rf build build-san build-lint $(BUILD)
 
 help:
 	@printf '%s\n' \
@@ -341,7 +339,7 @@ help:
 	'make check-san  the unit programs under ASan and UBSan' \
 	'make check-faults  every write of every change failing in turn, files cut at every length' \
 	'make check-kill 200 seeds of the kill matrix; make soak N=2000 as many as N says' \
-	'make check AFLPP=PREFIX  with the AFL++ in PREFIX/bin, built into build-aflpp/' \
+	'make check AFLPP=PREFIX  with the AFL++ in PREFIX/bin' \
 	'make check-vm   isolation, scopes and adoption in a guest with systemd and cgroup v2 (VM=uml or qemu)' \
 	'make lint       both compilers with -Werror, layers, format, cppcheck, shellcheck, man pages' \
 	'make golden     rewrite the golden files of the unit programs; review the diff' \

@@ -174,7 +174,9 @@ done
 # ---- a campaign by the newer one ---------------------------------------------------------------
 # Its status files, its crash files, its options: on a harness of each protocol.
 mkdir "$T/seeds"
-printf abc >"$T/seeds/abc"
+echo abcdefgh >"$T/seeds/one"
+AFL_QUIET=1 "$old/afl-clang-fast" -O1 -w -o "$T/old-crasher" tests/kill/crasher.c >"$T/log" 2>&1 || cat "$T/log"
+AFL_QUIET=1 "$new/afl-clang-fast" -O1 -w -o "$T/new-crasher" tests/kill/crasher.c >"$T/log" 2>&1 || cat "$T/log"
 cat >"$T/both.ini" <<END
 [campaign]
 name = both
@@ -183,16 +185,18 @@ budget = 10s
 cores = 1
 
 [target old]
-harness = old-persistent
+harness = old-crasher
 seeds = seeds
 instances = 1
-timeout = 60ms
+timeout = 40ms
+hang_timeout = 100ms
 
 [target new]
-harness = new-persistent
+harness = new-crasher
 seeds = seeds
 instances = 1
-timeout = 60ms
+timeout = 40ms
+hang_timeout = 100ms
 END
 assert_exit "the newer AFL++ fuzzes both, and finds" 10 env AFL_FUZZ="$new/afl-fuzz" timeout 240 "$FUZZCTL" run "$T/both.ini"
 "$FUZZCTL" report both --json >"$T/report" 2>/dev/null
