@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "corpus/job_corpus.h"
 #include "fuzzd.h"
 #include "triage/job.h"
 
@@ -46,12 +47,19 @@ static void on_seeds_answer(void *ctx, const json_t *answer)
 void run_push_seeds(struct run *run, const struct plan_target *t, const char *dir)
 {
     struct asked *a = xcalloc(1, sizeof(*a));
+    json_t *job;
 
     a->run = run;
     a->target = t->name;
     TAILQ_INSERT_TAIL(&run->asked, a, link);
-    queue_push(run->d->seeds, job_replay_make(t, run->d->state_dir, dir), run, false,
-               on_seeds_answer, a);
+    job = job_replay_make(t, run->d->state_dir, dir);
+    if (corpus_start_applies(t)) {
+        cleanup_free char *kept =
+            corpus_kept_path(campaign_plan(run->campaign), t, run->d->state_dir);
+
+        job = corpus_start_make(job, t, kept);
+    }
+    queue_push(run->d->seeds, job, run, false, on_seeds_answer, a);
 }
 
 void run_drop_seeds(struct run *run)

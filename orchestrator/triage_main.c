@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "bundle/bundle.h"
+#include "corpus/job_corpus.h"
 #include "sys/shmseg.h"
 #include "triage/job.h"
 
@@ -29,7 +30,8 @@ static void usage(FILE *out)
           "       fuzz-triage --help | --version\n"
           "\n"
           "Runs one job of fuzzd: "
-          "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"sweep\"|\"bundle\", "
+          "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"start\"|\"keep\"|"
+          "\"sweep\"|\"bundle\", "
           "...}.\n"
           "The answer is one JSON object with \"ok\"; exit code 0 even when it is false,\n"
           "2 when the job cannot be read.\n",
@@ -117,6 +119,8 @@ int main(int argc, char **argv)
         return 2;
     }
     job_set_bundle_fn(bundle_make);
+    job_set_fn("start", corpus_start_run);
+    job_set_fn("keep", corpus_keep_run);
     r = answer_write(job_run(job));
     json_decref(job);
     if (r < 0)

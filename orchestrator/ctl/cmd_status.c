@@ -51,6 +51,16 @@ static void seeds_print(const json_t *seeds, FILE *out)
         fprintf(out, "    %lld of %lld seeds failed when replayed%s\n", number(seeds, "failed"),
                 number(seeds, "total"),
                 json_is_true(json_object_get(seeds, "left_out")) ? ", left out" : "");
+    if (number(json_object_get(seeds, "start"), "files") > 0)
+        fprintf(out,
+                "    begins with %lld inputs, distilled from %lld seeds and %lld of the last run\n",
+                number(json_object_get(seeds, "start"), "files"), number(seeds, "total"),
+                number(json_object_get(seeds, "start"), "kept"));
+    if (number(json_object_get(seeds, "start"), "kept_failed") > 0)
+        fprintf(out, "    %lld inputs that the last run kept fail now\n",
+                number(json_object_get(seeds, "start"), "kept_failed"));
+    if (number(seeds, "timeout_ms") > 0)
+        fprintf(out, "    timeout %lld ms, by the slowest input\n", number(seeds, "timeout_ms"));
     if (number(seeds, "left") > 0)
         fprintf(out, "    %lld of %lld seeds were not replayed in time\n", number(seeds, "left"),
                 number(seeds, "total"));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/exitcode.h"
+#include "corpus/keptdir.h"
 #include "ctl/cmd.h"
 #include "report/fields.h"
 #include "store/artifact.h"
@@ -18,6 +19,7 @@ struct outcome {
     struct artifact_totals totals;
     int64_t n_diffs;
     json_t *diffs, *notes, *open, *lost;
+    struct keptdir_sum kept;
 };
 
 static void on_diff(void *ctx, enum artifact_word word, const char *line)
@@ -97,6 +99,15 @@ static void print_text(const struct outcome *o)
     print_lines(o->lost, "lost: ");
     print_lines(o->open, "open: ");
     print_lines(o->notes, "note: ");
+    if (o->kept.corpora > 0) {
+        (void)printf("kept corpora: %zu, ", o->kept.corpora);
+        print_number((int64_t)o->kept.files, "file", ", ");
+        if (o->kept.damaged > 0)
+            print_number((int64_t)o->kept.damaged, "file",
+                         " more damaged, which no run begins with\n");
+        else
+            (void)puts("all whole");
+    }
     print_number(o->totals.files, "file", ", ");
     print_number(o->totals.occurrences, "occurrence", ", ");
     print_number(o->totals.blobs, "blob", ": ");
@@ -112,11 +123,12 @@ static void print_text(const struct outcome *o)
 static int tell(const struct cmd_env *env, const struct outcome *o)
 {
     if (env->json) {
-        json_t *j =
-            json_pack("{s:i, s:I, s:I, s:I, s:O, s:O, s:O, s:O}", "version", 1, "files",
-                      (json_int_t)o->totals.files, "occurrences", (json_int_t)o->totals.occurrences,
-                      "blobs", (json_int_t)o->totals.blobs, "differences", o->diffs, "notes",
-                      o->notes, "open", o->open, "lost", o->lost);
+        json_t *j = json_pack(
+            "{s:i, s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:O, s:O, s:O, s:O}", "version", 1, "kept",
+            "corpora", (json_int_t)o->kept.corpora, "files", (json_int_t)o->kept.files, "damaged",
+            (json_int_t)o->kept.damaged, "files", (json_int_t)o->totals.files, "occurrences",
+            (json_int_t)o->totals.occurrences, "blobs", (json_int_t)o->totals.blobs, "differences",
+            o->diffs, "notes", o->notes, "open", o->open, "lost", o->lost);
 
         cmd_print_json(j);
         json_decref(j);
@@ -151,6 +163,8 @@ static int verify_exec(struct cmd_env *env, int argc, char **argv)
         r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
     }
     db_close(db);
+    if (r == 0)
+        r = keptdir_sum(env->state_dir, argv[1], &o.kept, &err);
     if (r < 0)
         code = cmd_fail(&cmd_verify, r == -ENOENT ? EXIT_NO_CAMPAIGN : EXIT_ERROR, "%s", err.msg);
     else

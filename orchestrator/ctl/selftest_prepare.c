@@ -232,6 +232,7 @@ int selftest_prepare(struct selftest *st, const struct selftest_item *it, char *
         spec->execs = it->execs * it->cores; /* fuzzd counts all instances */
         spec->plateau_ms = 0;
         spec->stop_on = SPEC_STOP_NEVER;
+        spec->corpus = SPEC_CORPUS_DROP;
         spec->n_targets = 1;
         for (size_t i = 0; i < spec->n_plants; i++)
             spec->plants[i].in_file = true; /* not printed */

@@ -146,17 +146,28 @@ static void fill_env(const struct instance *in, struct strv *env)
     }
 }
 
-/* As planned, but for the folder of seeds where some of them failed. Source: afl-fuzz(8), -i. */
+/* As planned, but for the folder that was made of the seeds, and the time that was chosen by them. Source: afl-fuzz(8), -i and -t. */
 static void fill_argv(const struct instance *in, struct strv *argv)
 {
     cleanup_free char *seeds = seeds_input_dir(in->owner);
+    const int64_t timeout_ms = seeds_instance_timeout_ms(in->owner, in->spec->role == PLAN_SAN);
+    const struct strv *planned = &in->spec->argv;
+    bool has_timeout = false, options = true;
 
-    strv_copy(argv, &in->spec->argv);
-    for (size_t i = 0; seeds != NULL && i + 1 < argv->n; i++) {
-        if (strcmp(argv->v[i], "-i") == 0) {
-            free(argv->v[i + 1]);
-            argv->v[i + 1] = xstrdup(seeds);
-            return;
+    for (size_t i = 0; i < planned->n; i++) {
+        options &= strcmp(planned->v[i], "--") != 0;
+        has_timeout |= options && strcmp(planned->v[i], "-t") == 0;
+    }
+    for (size_t i = 0; i < planned->n; i++) {
+        if (i > 0 && seeds != NULL && strcmp(planned->v[i - 1], "-i") == 0) {
+            strv_add(argv, seeds);
+            str_set(&seeds, NULL); /* the first is afl-fuzz's own */
+        } else {
+            strv_add(argv, planned->v[i]);
+        }
+        if (i == 0 && !has_timeout && timeout_ms > 0) {
+            strv_add(argv, "-t");
+            strv_addf(argv, "%lld", (long long)timeout_ms);
         }
     }
 }

@@ -21,8 +21,9 @@
 #include "base/path.h"
 #include "farm/campaign.h"
 
-#define RETRY_MS   2000
-#define TOLD_LINES 5 /* failing seeds that the log names */
+#define RETRY_MS         2000
+#define SANITIZER_FACTOR 3
+#define TOLD_LINES       5 /* failing seeds that the log names */
 
 /* campaigns/NAME/RUN/seeds/TARGET; what is not whole yet has a name of its own. Caller frees. */
 static char *folder_of(const struct target *t, const char *rest)
@@ -98,6 +99,46 @@ static void take_failures(struct seeds *s, const json_t *list)
     }
 }
 
+int64_t seeds_timeout_ms(int64_t slowest_us, int64_t hang_timeout_ms)
+{
+    int64_t ms = (slowest_us * SEEDS_TIMEOUT_FACTOR + 9999) / 10000 * 10;
+
+    if (slowest_us <= 0)
+        return 0;
+    if (ms < SEEDS_TIMEOUT_MIN_MS)
+        ms = SEEDS_TIMEOUT_MIN_MS;
+    return ms < hang_timeout_ms / 2 ? ms : hang_timeout_ms / 2;
+}
+
+int64_t seeds_instance_timeout_ms(const struct target *t, bool sanitizer)
+{
+    int64_t ms = t->seeds.timeout_ms * (sanitizer ? SANITIZER_FACTOR : 1);
+
+    return ms < t->spec->hang_timeout_ms / 2 ? ms : t->spec->hang_timeout_ms / 2;
+}
+
+static void take_start(struct target *t, const json_t *j)
+{
+    struct seeds *s = &t->seeds;
+
+    json_decref(s->start);
+    s->start = json_is_object(j) ? json_deep_copy(j) : NULL;
+    s->timeout_ms = t->spec->timeout_ms > 0
+                        ? 0
+                        : seeds_timeout_ms(count(s->start, "slowest_us"), t->spec->hang_timeout_ms);
+}
+
+static int64_t kept_failed(const struct seeds *s)
+{
+    return count(s->start, "kept_failed");
+}
+
+/* Whether there is a folder that was made for afl-fuzz. */
+static bool has_start(const struct seeds *s)
+{
+    return count(s->start, "files") > 0;
+}
+
 void seeds_from_json(struct target *t, const json_t *j)
 {
     struct seeds *s = &t->seeds;
@@ -115,6 +156,7 @@ void seeds_from_json(struct target *t, const json_t *j)
     text(s->self_test, sizeof(s->self_test), j, "self_test");
     text(s->why, sizeof(s->why), j, "why");
     take_failures(s, json_object_get(j, "failures"));
+    take_start(t, json_object_get(j, "start"));
     s->state = SEEDS_DONE;
 }
 
@@ -126,13 +168,14 @@ json_t *seeds_to_json(const struct target *t)
         return json_pack("{s:s}", "state", "running");
     if (s->state != SEEDS_DONE || (s->program[0] == '\0' && s->why[0] == '\0'))
         return NULL;
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s?, s:s?, s:O?}", "state",
-                     "done", "total", (json_int_t)s->total, "passed", (json_int_t)s->passed,
-                     "failed", (json_int_t)s->failed, "left", (json_int_t)s->left, "unreadable",
-                     (json_int_t)s->unreadable, "remaining", (json_int_t)s->remaining, "left_out",
-                     (int)s->apart, "program", s->program, "self_test",
-                     s->self_test[0] != '\0' ? s->self_test : NULL, "why",
-                     s->why[0] != '\0' ? s->why : NULL, "failures", s->failures);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s?, s:s?, s:O?, s:O?, s:I}",
+                     "state", "done", "total", (json_int_t)s->total, "passed",
+                     (json_int_t)s->passed, "failed", (json_int_t)s->failed, "left",
+                     (json_int_t)s->left, "unreadable", (json_int_t)s->unreadable, "remaining",
+                     (json_int_t)s->remaining, "left_out", (int)s->apart, "program", s->program,
+                     "self_test", s->self_test[0] != '\0' ? s->self_test : NULL, "why",
+                     s->why[0] != '\0' ? s->why : NULL, "failures", s->failures, "start", s->start,
+                     "timeout_ms", (json_int_t)s->timeout_ms);
 }
 
 /* Renames a folder of the run to a place that nothing has yet. 0 or -errno. */
@@ -154,6 +197,9 @@ static int move_all(struct target *t)
     cleanup_free char *from = folder_of(t, ".new"), *to = folder_of(t, "");
     cleanup_free char *found = folder_of(t, ".new/found"), *instance = found_dir(t);
     int r = move(t, found, instance);
+
+    if (r == -ENOENT && t->seeds.failed + kept_failed(&t->seeds) == 0)
+        r = 0; /* nothing has failed */
 
     /* A fuzzd that died over this has moved them: what it may have recorded stays as it lies. */
     if (r == -EEXIST)
@@ -188,6 +234,21 @@ static void log_failures(const struct target *t)
     if (s->left > 0)
         log_warn("%s/%s: %lld of %lld seeds were not replayed in time, going on", t->plan->campaign,
                  who, (long long)s->left, (long long)s->total);
+    if (kept_failed(s) > 0)
+        log_warn("%s/%s: %lld of %lld inputs that the last run kept fail now, leaving them out",
+                 t->plan->campaign, who, (long long)kept_failed(s),
+                 (long long)count(s->start, "kept"));
+    if (count(s->start, "kept_damaged") > 0)
+        log_warn("%s/%s: %lld inputs that the last run kept are damaged, leaving them out",
+                 t->plan->campaign, who, (long long)count(s->start, "kept_damaged"));
+    if (json_is_string(json_object_get(s->start, "why")))
+        log_warn("%s/%s: start corpus: %s", t->plan->campaign, who,
+                 json_string_value(json_object_get(s->start, "why")));
+    if (has_start(s))
+        log_info(
+            "%s/%s: begins with %lld inputs, distilled from %lld seeds and %lld of the last run",
+            t->plan->campaign, who, (long long)count(s->start, "files"), (long long)s->total,
+            (long long)count(s->start, "kept"));
     if (s->why[0] != '\0')
         log_warn("%s/%s: seeds: %s, going on", t->plan->campaign, who, s->why);
 }
@@ -260,6 +321,7 @@ static void store(struct target *t)
 void seeds_answer(struct target *t, const json_t *answer)
 {
     struct seeds *s = &t->seeds;
+    bool failed;
     int r = 0;
 
     if (s->state != SEEDS_ASKED || t->state != TARGET_PLANNED)
@@ -273,12 +335,20 @@ void seeds_answer(struct target *t, const json_t *answer)
         return;
     }
     seeds_from_json(t, answer);
-    if (s->failed > 0 && s->why[0] == '\0')
+    failed = s->failed + kept_failed(s) > 0;
+    if ((failed || has_start(s)) && s->why[0] == '\0')
         r = move_all(t);
-    if (r < 0)
+    if (r < 0 && !failed) {
+        log_warn("%s/%s: the distilled seeds: %s, beginning with the seeds themselves",
+                 t->plan->campaign, t->spec->name, strerror(-r));
+        take_start(t, NULL);
+    } else if (r < 0) {
         (void)snprintf(s->why, sizeof(s->why), "what failed could not be put aside: %s",
                        strerror(-r));
-    s->apart = s->failed > 0 && s->why[0] == '\0';
+    }
+    if (s->why[0] != '\0')
+        take_start(t, NULL);
+    s->apart = failed && s->why[0] == '\0';
     log_failures(t);
     if (s->apart)
         store(t);
@@ -304,16 +374,19 @@ const char *seeds_refusal(const struct target *t, char *buf, size_t size)
 
 char *seeds_input_dir(const struct target *t)
 {
-    return t->seeds.apart ? folder_of(t, "/in") : NULL;
+    if (has_start(&t->seeds))
+        return folder_of(t, "/start");
+    return t->seeds.apart && t->seeds.failed > 0 ? folder_of(t, "/in") : NULL;
 }
 
 void seeds_reopen(struct target *t)
 {
     struct seeds *s = &t->seeds;
 
-    if (s->apart)
+    if (s->apart || has_start(s))
         return; /* held already, and what is left is known */
     json_decref(s->failures);
+    json_decref(s->start);
     *s = (struct seeds){0};
 }
 
@@ -325,6 +398,8 @@ void seeds_clear(struct target *t)
         (void)path_remove_tree_below(t->farm->state_dir, dir);
     json_decref(t->seeds.failures);
     t->seeds.failures = NULL;
+    json_decref(t->seeds.start);
+    t->seeds.start = NULL;
     t->seeds.turn = sd_event_source_disable_unref(t->seeds.turn);
     artifact_walk_free(t->seeds.walk);
     t->seeds.walk = NULL;

@@ -30,8 +30,10 @@ struct seeds {
     bool apart;          /* afl-fuzz gets a folder without those that failed */
     char program[16];    /* role of the build that ran them */
     char self_test[512]; /* the words of a start-up self-test that fails, "" it passes */
-    char why[512];    /* why some could not be run, or what failed not be put aside; "" nothing */
-    json_t *failures; /* [{"file","class","inv","detail"}] */
+    char why[512];      /* why some could not be run, or what failed not be put aside; "" nothing */
+    json_t *start;      /* what the distillation came to, see corpus/job_corpus.h; or NULL */
+    int64_t timeout_ms; /* chosen for afl-fuzz, 0: it chooses itself */
+    json_t *failures;   /* [{"file","class","inv","detail"}] */
     sd_event_source *turn;
     struct folder_walk *walk; /* over what failed, or NULL */
 };
@@ -44,6 +46,17 @@ void seeds_answer(struct target *t, const json_t *answer);
 const char *seeds_refusal(const struct target *t, char *buf, size_t size);
 /* The folder afl-fuzz begins with in the place of the spec's, or NULL. Caller frees. */
 char *seeds_input_dir(const struct target *t);
+/*
+ * The time of one execution that is chosen where the spec says auto, by the slowest input of the start corpus: SEEDS_TIMEOUT_FACTOR times that,
+ * in steps of 10 ms. At least SEEDS_TIMEOUT_MIN_MS: with less, what the scheduler of a loaded host takes is taken for a hang. At most half of hang_timeout,
+ * so that afl-fuzz tries again with that before it saves a hang. 0 when nothing was measured.
+ * Source: AFL++ src/afl-fuzz-init.c, perform_dry_run: five times the average, at least 20 ms, at most 1 s.
+ */
+#define SEEDS_TIMEOUT_FACTOR 5
+#define SEEDS_TIMEOUT_MIN_MS 100
+int64_t seeds_timeout_ms(int64_t slowest_us, int64_t hang_timeout_ms);
+/* For an instance: a sanitizer's build gets three times that. 0: afl-fuzz chooses. */
+int64_t seeds_instance_timeout_ms(const struct target *t, bool sanitizer);
 /* As status and rows have it; NULL when they were not run. New reference. */
 json_t *seeds_to_json(const struct target *t);
 void seeds_from_json(struct target *t, const json_t *j);

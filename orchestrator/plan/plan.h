@@ -105,6 +105,7 @@ struct plan {
     int64_t budget_ms, execs, plateau_ms;
     uint64_t seed;
     enum spec_stop_on stop_on;
+    bool drop_corpus; /* it begins with the seeds alone and leaves nothing to the next run */
     int cores;
     int *cpus; /* the CPUs it may use, cores of them or more */
     int n_cpus;

@@ -69,25 +69,16 @@ const struct plan_member plan_members_of_target[] = {
 };
 const struct plan_member plan_members_of_plan[] = {
     M(plan, run_dir, K_PATH), /* first: K_BELOW is judged by it */
-    M(plan, campaign, K_NAME),
-    M(plan, run_id, K_NAME),
-    M(plan, root, K_PATH),
-    M(plan, spec_path, K_PATH),
-    M(plan, budget_ms, K_I64),
-    M(plan, execs, K_I64),
-    M(plan, plateau_ms, K_I64),
-    M(plan, seed, K_U64),
-    M(plan, stop_on, K_STOP_ON),
-    M(plan, cores, K_INT),
-    M(plan, limits, K_LIMITS),
-    M(plan, afl_path, K_PATH),
-    M(plan, afl_version, K_TEXT),
-    M(plan, afl_sha256, K_TEXT),
-    M(plan, afl_showmap, K_PATH_N),
-    M(plan, git_commit, K_TEXT_N),
-    M(plan, git_dirty, K_BOOL),
-    M(plan, warnings, K_LIST),
-    {0},
+    M(plan, campaign, K_NAME),     M(plan, run_id, K_NAME),
+    M(plan, root, K_PATH),         M(plan, spec_path, K_PATH),
+    M(plan, budget_ms, K_I64),     M(plan, execs, K_I64),
+    M(plan, plateau_ms, K_I64),    M(plan, seed, K_U64),
+    M(plan, stop_on, K_STOP_ON),   M(plan, drop_corpus, K_FLAG_O),
+    M(plan, cores, K_INT),         M(plan, limits, K_LIMITS),
+    M(plan, afl_path, K_PATH),     M(plan, afl_version, K_TEXT),
+    M(plan, afl_sha256, K_TEXT),   M(plan, afl_showmap, K_PATH_N),
+    M(plan, git_commit, K_TEXT_N), M(plan, git_dirty, K_BOOL),
+    M(plan, warnings, K_LIST),     {0},
 };
 
 static const char *const stop_on_names[] = {

@@ -67,7 +67,7 @@ static void print_limits(const struct plan_target *t, FILE *out)
     (void)fprintf(out, "    limits    memory %s, %" PRId64 " pids, cpu %" PRId64 "%%",
                   format_size(memory, sizeof(memory), t->limits.memory_bytes), t->limits.pids,
                   t->limits.cpu_pct);
-    print_duration(", timeout ", t->timeout_ms, "auto", out);
+    print_duration(", timeout ", t->timeout_ms, "auto (by the slowest seed)", out);
     print_duration(", hang ", t->hang_timeout_ms, "auto", out);
     (void)fprintf(out, ", log %s\n", format_size(memory, sizeof(memory), t->limits.log_max_bytes));
 }
@@ -150,6 +150,9 @@ void plan_print(const struct plan *plan, FILE *out)
     (void)fprintf(out, ", %d core%s, seed %" PRIu64 ", stop on %s\n", plan->cores,
                   plan->cores == 1 ? "" : "s", plan->seed,
                   plan->stop_on == SPEC_STOP_FIRST ? "first finding" : "no finding");
+    if (plan->drop_corpus)
+        (void)fputs("corpus dropped: begins with the seeds alone, leaves nothing to the next run\n",
+                    out);
     (void)fprintf(out, "folder %s\n", text_printable(buf, sizeof(buf), plan->run_dir));
     if (plan->git_commit != NULL)
         (void)fprintf(out, "commit %s%s\n", plan->git_commit, plan->git_dirty ? " (dirty)" : "");

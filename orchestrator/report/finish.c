@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "report/endjobs.h"
 #include "report/judge.h"
 #include "report/measure.h"
 #include "report/model.h"
@@ -25,13 +26,14 @@
 
 #define RETRY_MS 5000
 
-enum step { STEP_TRIAGE, STEP_MEASURE, STEP_BUNDLE, STEP_FILES };
-#define ASK_BUNDLE MEASURE_COUNT /* beside the measurements */
+enum step { STEP_TRIAGE, STEP_CORPUS, STEP_MEASURE, STEP_BUNDLE, STEP_FILES };
+#define ASK_BUNDLE MEASURE_COUNT    /* beside the measurements */
+#define ASK_END    (ASK_BUNDLE + 1) /* and what the table of endjobs has */
 
 /* A job that was pushed; kept until the end, as its answer may come at any time. */
 struct ask {
     struct finish *f;
-    int what; /* enum measure, or ASK_BUNDLE */
+    int what; /* enum measure, ASK_BUNDLE, or from ASK_END on */
     struct judge_target *target;
     char *bucket;
     bool answered;
@@ -51,6 +53,7 @@ struct finish {
     void *ctx;
 
     enum step step;
+    size_t endjob;                    /* of STEP_CORPUS: the kind that is under way */
     sd_event_source *stepper, *timer; /* one shot each */
     int64_t patience_ms;              /* of an interrupted run, for each step; -1 without bound */
     bool time_is_up;
@@ -81,7 +84,12 @@ static void take_answer(struct ask *a, const json_t *answer)
 {
     struct finish *f = a->f;
 
-    if (a->what != ASK_BUNDLE) {
+    if (a->what >= ASK_END) {
+        if (a->target->end == NULL)
+            a->target->end = json_object();
+        (void)json_object_set_new(a->target->end, endjobs[a->what - ASK_END].key,
+                                  endjob_result(answer));
+    } else if (a->what != ASK_BUNDLE) {
         measure_take((enum measure)a->what, a->target, answer);
     } else if (!json_is_true(json_object_get(answer, "ok"))) {
         cleanup_free char *why = measure_error(answer);
@@ -142,6 +150,22 @@ static void ask_measures(struct finish *f)
             if (what == MEASURE_SEEDS || (t->measured && measure_applies(what, pt)))
                 ask(f, k, t, NULL, measure_job(what, f->plan, pt));
         }
+    }
+}
+
+/* The targets share the time of a run that was stopped; half of it is for coming up and for what is written. */
+static void ask_endjobs(struct finish *f)
+{
+    const struct endjob *e = &endjobs[f->endjob];
+    int64_t budget_ms = f->patience_ms >= 0 ? f->patience_ms / 2 / (int64_t)(f->plan->n_targets + 1)
+                                            : ENDJOB_BUDGET_MS;
+
+    for (size_t i = 0; i < f->plan->n_targets; i++) {
+        const struct plan_target *pt = &f->plan->targets[i];
+
+        if (f->targets[i].started && e->applies(f->plan, pt))
+            ask(f, ASK_END + (int)f->endjob, &f->targets[i], NULL,
+                e->make(f->plan, pt, f->state_dir, budget_ms));
     }
 }
 
@@ -238,6 +262,16 @@ static int step(struct finish *f, struct err *err)
             return 0;
         str_set(&f->held, NULL);
         queue_drop(f->q, f->owner);
+        begin(f, STEP_CORPUS);
+        ask_endjobs(f);
+        return 1;
+    case STEP_CORPUS:
+        if (!answered(f))
+            return 0;
+        if (++f->endjob < endjobs_count) {
+            ask_endjobs(f);
+            return 1;
+        }
         begin(f, STEP_MEASURE);
         ask_measures(f);
         return 1;

@@ -13,7 +13,7 @@
 
 /*
  * From the end of fuzzing to the end of the run: waits until the run's artifacts are triaged (each step at most triage_wait_ms when
- * interrupted, else without bound), has reach, floor and seeds measured (an interrupted run: seeds only), draws the verdict of
+ * interrupted, else without bound), has the corpora kept and what else report/endjobs.h names, has reach, floor and seeds measured (an interrupted run: seeds only), draws the verdict of
  * the run and of each target, stores them in their rows, has a bundle made of each bucket, sets the run's row to "ended", writes
  * report/report.md and report/report.json into the run's folder, and calls done. Everything goes through the queue:
  * nothing here blocks. From finish_start on the run's and the targets' rows are written by nobody else.

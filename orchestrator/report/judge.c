@@ -26,6 +26,7 @@ void judge_target_clear(struct judge_target *t)
     free(t->start_failure);
     free(t->skipped);
     json_decref(t->sweep);
+    json_decref(t->end);
     json_decref(t->reach);
     free(t->reach_error);
     free(t->floor_error);
@@ -266,6 +267,8 @@ static char *target_extra(const char *old, const struct plan_target *pt,
     put_text(extra, "verdict", verdict_name(own));
     put_text(extra, "skipped", jt->skipped);
     put_text(extra, "start_failure", jt->started ? NULL : jt->start_failure);
+    if (jt->end != NULL)
+        (void)json_object_update(extra, jt->end);
     if (jt->sweep != NULL)
         (void)json_object_set(extra, "sweep", jt->sweep);
     put_text(extra, "reach_error", jt->reach_error);

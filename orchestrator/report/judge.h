@@ -21,6 +21,7 @@ struct judge_target {
     char *skipped;       /* why it was never started, NULL none */
     int instances_given_up;
     bool saturated;
+    json_t *end;   /* of what was done at its end, by key: see report/endjobs.h; NULL none */
     json_t *sweep; /* see farm/sweep.h, NULL none */
     /* measured at the end; *_error tells why not */
     bool measured; /* reach and floor were asked for */

@@ -136,6 +136,10 @@ static void put_targets(FILE *out, const json_t *targets)
             (void)fprintf(out, "; %lld of %lld seeds failed before fuzzing",
                           (long long)fields_int(json_object_get(t, "seeds"), "failed"),
                           (long long)fields_int(json_object_get(t, "seeds"), "total"));
+        if (fields_int(json_object_get(t, "corpus"), "files") > 0)
+            (void)fprintf(out, "; %lld inputs with %lld edges kept for the next run",
+                          (long long)fields_int(json_object_get(t, "corpus"), "files"),
+                          (long long)fields_int(json_object_get(t, "corpus"), "edges"));
         if (json_is_object(json_object_get(t, "sweep"))) {
             const json_t *sweep = json_object_get(t, "sweep");
 

@@ -187,6 +187,36 @@ static void print_seeds(const struct page *p, const json_t *t)
         print_item(p, failed > 0 ? "" : "seeds", "%s", fields_text(seeds, "why"));
 }
 
+/* What it began with, and what it leaves to the next run. */
+static void print_corpus(const struct page *p, const json_t *t)
+{
+    const json_t *start = json_object_get(json_object_get(t, "seeds"), "start");
+    const json_t *kept = json_object_get(t, "corpus"), *before = json_object_get(kept, "before");
+    json_int_t failed = fields_int(start, "kept_failed");
+    char size[32], more[96] = "";
+
+    if (fields_int(start, "files") > 0)
+        print_item(p, "start", "%lld input%s%s, %lld of the last run among those looked at",
+                   (long long)fields_int(start, "files"), plural(fields_int(start, "files")),
+                   json_is_true(json_object_get(start, "distilled")) ? ", distilled" : "",
+                   (long long)fields_int(start, "kept"));
+    if (failed > 0)
+        print_item(p, "", "%lld that the last run kept fail%s now", (long long)failed,
+                   failed == 1 ? "s" : "");
+    if (fields_int(before, "files") > 0)
+        (void)snprintf(more, sizeof(more), " (before: %lld, %lld edges)",
+                       (long long)fields_int(before, "files"),
+                       (long long)fields_int(before, "edges"));
+    if (fields_int(kept, "files") > 0)
+        print_item(p, "kept", "%lld input%s, %s bytes, %lld edges, for the next run%s%s",
+                   (long long)fields_int(kept, "files"), plural(fields_int(kept, "files")),
+                   format_count(size, sizeof(size), (double)fields_int(kept, "bytes")),
+                   (long long)fields_int(kept, "edges"), more,
+                   json_is_true(json_object_get(kept, "distilled")) ? "" : ", not distilled");
+    if (fields_text(kept, "why")[0] != '\0')
+        print_item(p, "kept", "not renewed: %s", fields_text(kept, "why"));
+}
+
 /* The queues in the sanitizer build. */
 static void print_sweep(const struct page *p, const json_t *t)
 {
@@ -281,6 +311,7 @@ static void print_target(const struct page *p, const json_t *t)
     print_lost(p, t);
     print_seeds(p, t);
     print_sweep(p, t);
+    print_corpus(p, t);
     if (fields_int(t, "corpus_failed") > fields_int(json_object_get(t, "seeds"), "failed"))
         print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));

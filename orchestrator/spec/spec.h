@@ -16,6 +16,7 @@
 #define SPEC_NO_SEED "holds no seed" /* in the fault of such a seeds folder */
 
 enum spec_stop_on { SPEC_STOP_NEVER, SPEC_STOP_FIRST };
+enum spec_corpus { SPEC_CORPUS_KEEP, SPEC_CORPUS_DROP };
 enum spec_sweep { SPEC_SWEEP_YES, SPEC_SWEEP_NO };
 
 struct spec_limits {
@@ -74,6 +75,7 @@ struct spec {
     uint64_t seed;
     bool has_seed;
     enum spec_stop_on stop_on;
+    enum spec_corpus corpus; /* whether a run leaves its corpus to the next */
     struct spec_limits limits;
     struct spec_target *targets;
     size_t n_targets;

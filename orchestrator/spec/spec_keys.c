@@ -34,6 +34,7 @@ const struct spec_key spec_keys[] = {
     {"cores", SPEC_CAMPAIGN, SPEC_CORES, 0, 0, NULL, "all-1", "cores the campaign may use", CAMPAIGN(cores)},
     {"seed", SPEC_CAMPAIGN, SPEC_COUNT, 0, (INT64_C(1) << 53) - 1, "random", "random", "seed of the instances' random choices", CAMPAIGN(seed)},
     {"stop_on", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "never|first", "never", "whether the first finding ends the campaign", CAMPAIGN(stop_on)},
+    {"corpus", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "keep|drop", "keep", "whether a run begins with the corpus of the last and leaves its own", CAMPAIGN(corpus)},
     {"plants", SPEC_CAMPAIGN, SPEC_PATH_FILE, 0, 0, NULL, NULL, "file with more planted bugs", CAMPAIGN(plants_file)},
 
     {"memory", BOTH, SPEC_SIZE, 16 * MIB, 16 * TIB, NULL, "2G", "memory of a target process", LIMITS(memory_bytes)},

@@ -30,7 +30,31 @@
 #define REACH_COST_MS       600000
 #define BUNDLE_COST_MS      300000
 
+#define FNS_MAX 8
+
 static job_bundle_fn *bundle_fn;
+static struct {
+    const char *kind;
+    job_fn *fn;
+} fns[FNS_MAX];
+static size_t n_fns;
+
+void job_set_fn(const char *kind, job_fn *fn)
+{
+    if (n_fns == FNS_MAX)
+        return;
+    fns[n_fns].kind = kind;
+    fns[n_fns++].fn = fn;
+}
+
+static job_fn *fn_of(const char *kind)
+{
+    for (size_t i = 0; i < n_fns; i++) {
+        if (strcmp(fns[i].kind, kind) == 0)
+            return fns[i].fn;
+    }
+    return NULL;
+}
 
 void job_set_bundle_fn(job_bundle_fn *fn)
 {
@@ -185,11 +209,11 @@ int64_t job_deadline_ms(const json_t *job)
         return BUNDLE_COST_MS;
     if (strcmp(kind, "sweep") == 0)
         return job_sweep_deadline_ms(job);
-    if (strcmp(kind, "replay") == 0)
-        return json_int(job, "budget_ms", JOB_SEEDS_MS) + JOB_COST_MS +
-               json_int(job, "timeout_ms", SEED_TIMEOUT_MIN_MS) * REPLAY_PATIENCE +
+    if (strcmp(kind, "replay") == 0 || strcmp(kind, "start") == 0)
+        return json_int(job, "more_ms", 0) + json_int(job, "budget_ms", JOB_SEEDS_MS) +
+               JOB_COST_MS + json_int(job, "timeout_ms", SEED_TIMEOUT_MIN_MS) * REPLAY_PATIENCE +
                START_WAIT_MS * (1 + (int64_t)json_array_size(json_object_get(job, "starts")));
-    return 60000;
+    return json_int(job, "deadline_ms", 60000);
 }
 
 static json_t *bundle_run(const json_t *job)
@@ -227,6 +251,8 @@ json_t *job_run(const json_t *job)
         answer = job_sweep_run(job);
     else if (strcmp(kind, "bundle") == 0)
         answer = bundle_run(job);
+    else if (fn_of(kind) != NULL)
+        answer = fn_of(kind)(job);
     else
         answer = job_answer_error("unknown job \"%s\"", kind);
     return answer != NULL ? answer : job_answer_error("out of memory for the answer");

@@ -19,6 +19,7 @@
  *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "sweep"  queue entries through the sanitizer build           -> see triage/job_sweep.h
+ *   "start", "keep": the corpus at a run's begin and end         -> see corpus/job_corpus.h
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
  * failed counts the seeds that fail in the program, or, when none does, the queue entries.
  * Every answer has "ok": true, or false with "error": text.
@@ -70,6 +71,10 @@ json_t *job_run(const json_t *job);
 typedef int job_bundle_fn(const char *state_dir, const char *run, const char *bucket,
                           char **ret_path, struct err *err);
 void job_set_bundle_fn(job_bundle_fn *fn);
+
+/* Further kinds of jobs, of modules of a higher rank; fn answers as job_run does. At most 8. */
+typedef json_t *job_fn(const json_t *job);
+void job_set_fn(const char *kind, job_fn *fn);
 
 /* {"ok":false,"error":text}. New reference. */
 json_t *job_answer_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -194,6 +194,7 @@ static void drop_known(struct sweep *s)
 static void run_all(struct sweep *s)
 {
     struct runner_job job = {.program = s->program.opts,
+                             .engine = s->program.engine,
                              .inputs = s->list.n,
                              .workers = program_take_cores(!json_flag(s->job, "last")),
                              .read = read_entry,

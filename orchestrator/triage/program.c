@@ -60,6 +60,7 @@ int program_open(const json_t *job, int64_t run_ms, struct program *ret, struct 
         str_set(&ret->scratch, NULL);
         return r;
     }
+    ret->engine = runner_engine_best(&elf);
     ret->opts = (struct forkserver_opts){
         .path = ret->path,
         .args = &ret->args,

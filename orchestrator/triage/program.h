@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
-#include "engine/forkserver.h"
+#include "engine/runner.h"
 
 /*
  * A target's program as a job runs it by its fork server: in the target's cgroup, which fuzzd names by the environment, else under a limit
@@ -14,6 +14,7 @@
 struct program {
     struct strv args, env, procs;
     char *path, *preload, *scratch;
+    enum runner_engine engine;
     struct forkserver_opts opts; /* borrows the above */
 };
 

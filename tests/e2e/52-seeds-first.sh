@@ -24,7 +24,7 @@ folder() {
     find "$FZ_STATE/campaigns/$1" -path "*/$2" | sort | tail -n 1
 }
 given() { # NAME: the folder that afl-fuzz was given
-    sed -n 's/^command_line .*afl-fuzz -i \([^ ]*\) .*/\1/p' "$(folder "$1" "out/$1/main/fuzzer_stats")"
+    sed -n 's/^command_line .*afl-fuzz .*-i \([^ ]*\) -o .*/\1/p' "$(folder "$1" "out/$1/main/fuzzer_stats")"
 }
 
 # ---- a build of the kit, without a replay build ----------------------------------------------
@@ -40,7 +40,9 @@ assert_match "status" '1 of 4 seeds failed when replayed, left out' "$("$FUZZCTL
 assert_match "and the log" 'kit/kit: seed sub/bad seed fails: invariant C3: length 0x1000001' "$(cat "$FZ_STATE/fuzzd.log")"
 assert_match "it is an artifact of the seeds, with its class" '^invariant .* seed/crashes/3-sub_bad seed' \
     "$("$FUZZCTL" artifacts kit)"
-assert_eq "afl-fuzz got the others" 3 "$(find "$(given kit)" -type f | wc -l)"
+assert_eq "the others are apart from it" 3 "$(find "$(folder kit seeds/kit/in)" -type f | wc -l)"
+check "afl-fuzz got what is distilled from them" [ "$(find "$(given kit)" -type f | wc -l)" -ge 1 ]
+assert_eq "of which it is none" "" "$(find "$(given kit)" -name '*bad*')"
 assert_eq "and all that it saved is not less" "$(find "$(folder kit out/kit)" -path '*/crashes/*' -type f ! -name README.txt | wc -l)" \
     "$("$FUZZCTL" artifacts kit --json | jq '[.artifacts[].count] | add')"
 assert_exit "verify accounts for it" 0 "$FUZZCTL" verify
@@ -76,7 +78,8 @@ for how in stdin file; do
     assert_eq "$how: what hangs is a timeout, what crashes a crash" "crash timeout" \
         "$("$FUZZCTL" artifacts $how --json | jq -r '[.artifacts[] | select(.instance == "seed").class] | sort | join(" ")')"
     assert_eq "$how: both are left out" "good reject" \
-        "$(find "$(given $how)" -type f -printf '%f\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+        "$(find "$(folder $how "seeds/$how/in")" -type f -printf '%f\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+    assert_eq "$how: afl-fuzz got none of them" "" "$(find "$(given $how)" -name crash -o -name hang)"
     assert_eq "$how: it was fuzzed" budget "$(report $how '.targets[0].end_reason')"
 done
 assert_exit "verify accounts for all" 0 "$FUZZCTL" verify

@@ -69,13 +69,12 @@ int main(void)
     return sum == 77 ? 3 : 0;
 }
 END
-for one in over odd; do
-    cc="afl-clang-fast -O1 -DREADS=$([ $one = over ] && echo 1 || echo 0) -DSLOW=\"$T/slow\" -o"
-    # shellcheck disable=SC2086
-    AFL_QUIET=1 $cc "$T/$one" "$T/over.c" >/dev/null 2>&1
-    # shellcheck disable=SC2086
-    AFL_QUIET=1 AFL_USE_ASAN=1 $cc "$T/$one-asan" "$T/over.c" >/dev/null 2>&1
-done
+build() { # OUT READS
+    AFL_QUIET=1 afl-clang-fast -O1 -DREADS="$2" -DSLOW="\"$T/slow\"" -o "$T/$1" "$T/over.c" >/dev/null 2>&1
+    AFL_QUIET=1 AFL_USE_ASAN=1 afl-clang-fast -O1 -DREADS="$2" -DSLOW="\"$T/slow\"" -o "$T/$1-asan" "$T/over.c" >/dev/null 2>&1
+}
+build over 1
+build odd 0
 mkdir "$T/in" "$T/clean"
 printf 'abc' >"$T/in/one"
 printf 'abc' >"$T/clean/one"
