@@ -21,6 +21,7 @@
 #include "base/version.h"
 #include "bundle/bundle.h"
 #include "corpus/job_corpus.h"
+#include "corpus/job_stability.h"
 #include "sys/shmseg.h"
 #include "triage/job.h"
 
@@ -31,7 +32,7 @@ static void usage(FILE *out)
           "\n"
           "Runs one job of fuzzd: "
           "{\"job\":\"input\"|\"reach\"|\"floor\"|\"seeds\"|\"replay\"|\"start\"|\"keep\"|"
-          "\"sweep\"|\"bundle\", "
+          "\"sweep\"|\"shuffle\"|\"bundle\", "
           "...}.\n"
           "The answer is one JSON object with \"ok\"; exit code 0 even when it is false,\n"
           "2 when the job cannot be read.\n",
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
     job_set_bundle_fn(bundle_make);
     job_set_fn("start", corpus_start_run);
     job_set_fn("keep", corpus_keep_run);
+    job_set_fn("shuffle", job_stability_run);
     r = answer_write(job_run(job));
     json_decref(job);
     if (r < 0)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "corpus/inputs.h"
+#include "corpus/job_corpus.h"
 #include "corpus/stability.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
@@ -30,7 +31,7 @@ bool job_stability_applies(const struct plan *plan, const struct plan_target *t)
 json_t *job_stability_make(const struct plan *plan, const struct plan_target *t,
                            const char *state_dir, int64_t budget_ms)
 {
-    cleanup_free char *kept = xasprintf("%s/corpora/%s/%s", state_dir, plan->campaign, t->name);
+    cleanup_free char *kept = corpus_kept_path(plan, t, state_dir);
     json_t *inputs = json_array();
 
     if (budget_ms > JOB_STABILITY_MS)
@@ -41,11 +42,12 @@ json_t *job_stability_make(const struct plan *plan, const struct plan_target *t,
         json_array_append_new(inputs, json_string(queue));
     }
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "job", "shuffle",
-                     "target", t->name, "kept", kept, "inputs", inputs, "program",
-                     job_program_json("harness", &t->harness), "args", json_strv(&t->args), "env",
-                     json_strv(&t->env), "memory_bytes", (json_int_t)t->limits.memory_bytes,
-                     "timeout_ms", (json_int_t)job_hang_timeout_ms(t), "budget_ms",
-                     (json_int_t)budget_ms, "deadline_ms", (json_int_t)(budget_ms + SPARE_MS));
+                     "target", t->name, "kept", kept != NULL ? kept : "", "inputs", inputs,
+                     "program", job_program_json("harness", &t->harness), "args",
+                     json_strv(&t->args), "env", json_strv(&t->env), "memory_bytes",
+                     (json_int_t)t->limits.memory_bytes, "timeout_ms",
+                     (json_int_t)job_hang_timeout_ms(t), "budget_ms", (json_int_t)budget_ms,
+                     "deadline_ms", (json_int_t)(budget_ms + SPARE_MS));
 }
 
 static int list_all(const json_t *job, struct strv *list, bool *ret_kept, struct err *err)
@@ -82,6 +84,7 @@ json_t *job_stability_run(const json_t *job)
     if (rc == 0 && inputs.n > 0) {
         (void)program_take_cores(true);
         o.program = program.opts;
+        o.folder = kept ? json_str(job, "kept", NULL) : NULL;
         o.budget_ms = json_int(job, "budget_ms", JOB_STABILITY_MS);
         rc = stability_run(&o, &r, &err);
     }
@@ -91,6 +94,8 @@ json_t *job_stability_run(const json_t *job)
         answer = stability_json(&o, &r, JOB_STABILITY_TOLD);
         (void)json_object_set_new(answer, "ok", json_true());
         (void)json_object_set_new(answer, "kept", json_boolean(kept));
+        if (kept)
+            (void)json_object_set(answer, "folder", json_object_get(job, "kept"));
     }
     stability_result_clear(&r);
     program_clear(&program);

@@ -11,7 +11,7 @@
 /*
  * "shuffle", a job of fuzz-triage: the stability of what a target leaves, in the harness build. Looked at is the corpus that is kept for the
  * next run, where there is one, else the queues of all instances. Answer: {"ok", and what stability_json says with the first
- * JOB_STABILITY_TOLD findings and edges, "kept": whether it was the kept corpus}; "inputs" 0 when there are none.
+ * JOB_STABILITY_TOLD findings and edges, "kept": whether it was the kept corpus, "folder": of that one, which names leave out}; "inputs" 0 when there are none.
  */
 #define JOB_STABILITY_MS   INT64_C(60000) /* of the work, at most */
 #define JOB_STABILITY_TOLD 20

@@ -123,9 +123,13 @@ void stability_sum_up(struct stability *s)
 static json_t *name_json(const struct stability_opts *o, size_t index)
 {
     const char *name = o->inputs->v[index];
+    const size_t top = o->folder != NULL ? strlen(o->folder) : 0;
     cleanup_free char *shown = NULL;
-    const size_t size = 4 * strlen(name) + 1;
+    size_t size;
 
+    if (top > 0 && strncmp(name, o->folder, top) == 0 && name[top] == '/')
+        name += top + 1;
+    size = 4 * strlen(name) + 1;
     if (text_utf8_ok(name, strlen(name)))
         return json_string(name);
     shown = xmalloc(size);

@@ -3,10 +3,12 @@
 #include "report/endjobs.h"
 
 #include "corpus/job_corpus.h"
+#include "corpus/job_stability.h"
 #include "report/fields.h"
 
 const struct endjob endjobs[] = {
     {"corpus", corpus_keep_applies, corpus_keep_make},
+    {"shuffle", job_stability_applies, job_stability_make},
 };
 const size_t endjobs_count = sizeof(endjobs) / sizeof(endjobs[0]);
 

@@ -11,7 +11,10 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "report/fields.h"
+#include "report/stability.h"
 #include "store/artifact.h"
+
+#define SHUFFLE_TOLD 3 /* inputs, and edges */
 
 /* Text in a paragraph or a table cell. */
 static void put(FILE *out, const char *text)
@@ -96,6 +99,35 @@ static void put_head(FILE *out, const json_t *m)
     }
 }
 
+/* What depends on what was run before, or on chance. */
+static void put_shuffle(FILE *out, const json_t *shuffle)
+{
+    cleanup_free char *line = NULL, *text = NULL;
+    char *rest, *one;
+    size_t size = 0;
+    FILE *f;
+
+    if (fields_int(shuffle, "inputs") <= 0)
+        return;
+    line = stability_line(shuffle);
+    (void)fputs("; ", out);
+    put(out, line);
+    f = open_memstream(&text, &size);
+    if (f == NULL)
+        return;
+    stability_print(shuffle, "", SHUFFLE_TOLD, f);
+    if (fclose(f) != 0)
+        return;
+    rest = text;
+    while ((one = strsep(&rest, "\n")) != NULL) {
+        one += strspn(one, " ");
+        if (one[0] == '\0')
+            continue;
+        (void)fputs("; ", out);
+        put(out, one);
+    }
+}
+
 static void put_targets(FILE *out, const json_t *targets)
 {
     const json_t *t;
@@ -151,6 +183,7 @@ static void put_targets(FILE *out, const json_t *targets)
                 put_field(out, sweep, "why");
             }
         }
+        put_shuffle(out, json_object_get(t, "shuffle"));
         if (fields_int(t, "lost") > 0) {
             const json_t *one;
             size_t k;

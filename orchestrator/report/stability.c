@@ -146,7 +146,7 @@ void stability_print(const json_t *j, const char *indent, size_t max, FILE *out)
         n++;
     }
     if (told > (json_int_t)n)
-        fprintf(out, "%s%lld more inputs\n", indent, (long long)told - (long long)n);
+        fprintf(out, "%s%lld more\n", indent, (long long)told - (long long)n);
     list = json_object_get(j, "smallest_pair");
     json_array_foreach (list, i, v) {
         fprintf(out, "%s%s", indent, i == 0 ? "smallest pair: " : "         then: ");
@@ -160,13 +160,13 @@ void stability_print(const json_t *j, const char *indent, size_t max, FILE *out)
 
         if (max != 0 && i >= max)
             break;
-        fprintf(out, "%sedge %lld varies in %lld inputs", indent, (long long)fields_int(v, "id"),
-                (long long)fields_int(v, "inputs"));
+        fprintf(out, "%sedge %lld varies in %lld input%s", indent, (long long)fields_int(v, "id"),
+                (long long)fields_int(v, "inputs"), fields_int(v, "inputs") == 1 ? "" : "s");
         if (state > 0)
-            fprintf(out, ", in %lld of them by how often they are run", (long long)state);
+            fprintf(out, ", in %lld by how often it is run", (long long)state);
         fputc('\n', out);
         n++;
     }
     if (edges > (json_int_t)n)
-        fprintf(out, "%s%lld more edges\n", indent, (long long)edges - (long long)n);
+        fprintf(out, "%sof edges %lld more\n", indent, (long long)edges - (long long)n);
 }

@@ -14,12 +14,15 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "report/fields.h"
+#include "report/stability.h"
 #include "store/artifact.h"
 
-#define WIDTH       80
-#define LABEL_WIDTH 13
-#define SEEDS_NAMED 10 /* seeds that failed */
-#define LOST_NAMED  10
+#define WIDTH        80
+#define LABEL_WIDTH  13
+#define LABEL_BLANKS "             " /* so many */
+#define SHUFFLE_TOLD 3               /* inputs, and edges */
+#define SEEDS_NAMED  10              /* seeds that failed */
+#define LOST_NAMED   10
 
 struct page {
     FILE *out;
@@ -217,6 +220,22 @@ static void print_corpus(const struct page *p, const json_t *t)
         print_item(p, "kept", "not renewed: %s", fields_text(kept, "why"));
 }
 
+/* A note: what its inputs do depends on what was run before, or on chance. */
+static void print_shuffle(const struct page *p, const json_t *t)
+{
+    const json_t *shuffle = json_object_get(t, "shuffle");
+    const char *why = fields_text(shuffle, "why");
+    cleanup_free char *line = NULL;
+
+    if (why[0] != '\0')
+        print_item(p, "shuffle", "not done: %s", why);
+    if (fields_int(shuffle, "inputs") <= 0)
+        return;
+    line = stability_line(shuffle);
+    print_item(p, "shuffle", "%s", line);
+    stability_print(shuffle, LABEL_BLANKS, SHUFFLE_TOLD, p->out);
+}
+
 /* The queues in the sanitizer build. */
 static void print_sweep(const struct page *p, const json_t *t)
 {
@@ -312,6 +331,7 @@ static void print_target(const struct page *p, const json_t *t)
     print_seeds(p, t);
     print_sweep(p, t);
     print_corpus(p, t);
+    print_shuffle(p, t);
     if (fields_int(t, "corpus_failed") > fields_int(json_object_get(t, "seeds"), "failed"))
         print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));

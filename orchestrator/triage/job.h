@@ -20,6 +20,7 @@
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "sweep"  queue entries through the sanitizer build           -> see triage/job_sweep.h
  *   "start", "keep": the corpus at a run's begin and end         -> see corpus/job_corpus.h
+ *   "shuffle" stability of what a run leaves                     -> see corpus/job_stability.h
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
  * failed counts the seeds that fail in the program, or, when none does, the queue entries.
  * Every answer has "ok": true, or false with "error": text.

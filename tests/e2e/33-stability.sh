@@ -45,7 +45,7 @@ assert_match "a crash is, too" "^stateful: x: returns alone, but crashes with SI
 assert_match "every one" "^stateful: xx: returns alone, but crashes with SIGABRT after p$" "$got"
 assert_match "one that counts its runs is found by itself" \
     "^stateful: c: its map differs when it is run again in the same process in edge" "$got"
-assert_match "the edges are listed" "^edge [0-9]+ varies in 1 inputs, in 1 of them by how often" "$got"
+assert_match "the edges are listed" "^edge [0-9]+ varies in 1 input, in 1 by how often it is run" "$got"
 assert_match "and the smallest pair" "^smallest pair: p \(1 byte\) 70$" "$got"
 assert_match "both of it" "^         then: x \(1 byte\) 78$" "$got"
 assert_match "and how many" "^12 inputs run 8 times each and shuffled: 4 stateful; [0-9]+ of [0-9]+ edges vary$" "$got"

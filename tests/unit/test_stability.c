@@ -363,7 +363,7 @@ static void an_odd_document_is_printed_all_the_same(void **state)
     (void)state;
     assert_string_equal(a, "");
     assert_null(strchr(b, '\033'));
-    assert_non_null(strstr(b, "more inputs"));
+    assert_non_null(strstr(b, "5 more\n"));
     assert_non_null(strstr(line, "7 stateful"));
     assert_non_null(strstr(bare, "all do the same"));
     json_decref(none);
