@@ -7,7 +7,8 @@
 . tests/e2e/lib.sh
 need tests/e2e/keeper_afl fuzz-keeper fuzz-preload.so harnesses/chunk_frame/afl
 
-export BUILD
+AFL_FUZZ=$(command -v afl-fuzz)
+export BUILD AFL_FUZZ
 for trial in stop kill stop-without-cgroups kill-without-cgroups; do
     how=${trial%%-*}
     unset BACKEND

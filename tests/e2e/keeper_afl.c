@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper_afl DIR HARNESS SEEDS stop|kill: one real afl-fuzz under the real fuzz-keeper, in its own
+ * keeper_afl DIR HARNESS SEEDS stop|kill: $AFL_FUZZ under the real fuzz-keeper, in its own
  * cgroups, without a daemon. Ends it after a second of fuzzing, by a SIGTERM to the keeper or a
- * SIGKILL to afl-fuzz ($BACKEND forces a cgroup back-end), and prints what was seen as key=value lines for the script to judge.
+ * SIGKILL to $AFL_FUZZ ($BACKEND forces a cgroup back-end), and prints what was seen as key=value lines for the script to judge.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static int segments_of(pid_t creator)
 
 static void describe(struct keeper_desc *d, const struct cgroup *cg, char **argv, const char *build)
 {
-    strv_add(&d->argv, "/usr/bin/afl-fuzz");
+    strv_add(&d->argv, getenv("AFL_FUZZ"));
     strv_add(&d->argv, "-i");
     strv_add(&d->argv, argv[3]);
     strv_add(&d->argv, "-o");
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     char prefix[32], *build;
     pid_t pid = 0;
 
-    if (argc != 5 || getenv("BUILD") == NULL)
+    if (argc != 5 || getenv("BUILD") == NULL || getenv("AFL_FUZZ") == NULL)
         return 2;
     build = getenv("BUILD");
     if (cgroup_prefix(argv[1], prefix, sizeof(prefix)) < 0)
