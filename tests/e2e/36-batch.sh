@@ -72,6 +72,26 @@ same "no bug" "$HARNESSES/chunk_frame/afl" "$T/plant"
 same CHUNK_MAX_PLUS1 "$PLANTS/CHUNK_MAX_PLUS1/chunk_frame/afl" "$T/plant"
 check "the plant is met" test "$(jq -s '.[-1][1]' "$T/batch1")" -gt 0
 
+# ---- built by an AFL++ of the other protocol, and with other instrumentation ---------------------
+# build_kit NAME BIN [ENV=VALUE...]: the kit's harness as harnesses/README.md shows, by BIN/afl-clang-fast
+build_kit() {
+    name=$1 bin=$2
+    shift 2
+    env AFL_QUIET=1 AFL_LLVM_DENYLIST="$TOP/harnesses/sdk/afl-denylist.txt" PATH="$bin:$PATH" "$@" \
+        afl-clang-fast -O1 -g -std=c17 -D_GNU_SOURCE -Iharnesses -o "$T/$name" tests/engine/kit.c harnesses/sdk/fz_*.c \
+        harnesses/sdk/main_afl.c >"$T/log" 2>&1 || cat "$T/log"
+}
+here=$(dirname "$(command -v afl-clang-fast)")
+build_kit ngram "$here" AFL_LLVM_INSTRUMENT=CLASSIC,NGRAM-4
+same "n-grams" "$T/ngram" "$T/ends"
+other=$(aflpp_other)
+if [ -z "$other" ]; then
+    skip "a harness of the other protocol" "there is no second AFL++ here; contrib/install-deps says why"
+else
+    build_kit other "$other/bin"
+    same "the other protocol" "$T/other" "$T/ends"
+fi
+
 # ---- state -------------------------------------------------------------------------------------
 mkdir "$T/stateful"
 printf X >"$T/stateful/1"
