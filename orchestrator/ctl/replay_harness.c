@@ -211,7 +211,7 @@ static void run_done(void *ctx, const struct runner_result *rr)
     struct replay_run run = {.wall_ms = rr->run.wall_us / 1000};
 
     if (rr->code < 0) {
-        add_result(r, rr->index, rr->code, NULL, NULL);
+        add_result(r, rr->index, rr->code, &run, NULL);
         return;
     }
     run.end = ends[rr->run.end];
