@@ -75,7 +75,7 @@ void forkserver_close(struct forkserver *fs)
         (void)shmdt(fs->map);
     if (fs->testcase != NULL)
         (void)shmdt(fs->testcase);
-    ring_clear(&fs->ring);
+    ring_drop(&fs->ring);
     if (fs->input_fd >= 0)
         (void)close(fs->input_fd);
     if (fs->input_path != NULL)

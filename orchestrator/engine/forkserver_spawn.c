@@ -62,7 +62,7 @@ int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err)
     if (fs->map == NULL)
         return -ENOMEM;
     if (fs->kind == FORKSERVER_KIND_BATCH) {
-        ring_clear(&fs->ring);
+        ring_drop(&fs->ring);
         rc = ring_make(&fs->ring, fs->map_room);
         return rc < 0 ? err_sys(err, rc, "cannot make the ring") : 0;
     }

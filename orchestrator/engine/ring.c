@@ -43,7 +43,7 @@ int ring_make(struct ring *r, size_t map_bytes)
     return 0;
 }
 
-void ring_clear(struct ring *r)
+void ring_drop(struct ring *r)
 {
     if (r->head != NULL) {
         (void)munmap(r->head, r->bytes);

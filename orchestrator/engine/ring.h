@@ -21,6 +21,6 @@ struct ring {
 /* With room for maps of map_bytes. 0 or -errno. */
 int ring_make(struct ring *r, size_t map_bytes);
 /* Of one that is zeroed or made. */
-void ring_clear(struct ring *r);
+void ring_drop(struct ring *r);
 
 #endif
