@@ -196,10 +196,7 @@ static int move_all(struct target *t)
 {
     cleanup_free char *from = folder_of(t, ".new"), *to = folder_of(t, "");
     cleanup_free char *found = folder_of(t, ".new/found"), *instance = found_dir(t);
-    int r = move(t, found, instance);
-
-    if (r == -ENOENT && t->seeds.failed + kept_failed(&t->seeds) == 0)
-        r = 0; /* nothing has failed */
+    int r = t->seeds.failed + kept_failed(&t->seeds) > 0 ? move(t, found, instance) : 0;
 
     /* A fuzzd that died over this has moved them: what it may have recorded stays as it lies. */
     if (r == -EEXIST)
