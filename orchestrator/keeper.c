@@ -34,7 +34,6 @@
 #include "sys/shmseg.h"
 
 #define DESC_FD         3
-#define LOCK_FD         4
 #define READ_ROUNDS     16
 #define GRACE_MS_MAX    3600000
 #define CLEANUP_MS_MAX  10000
@@ -409,8 +408,8 @@ int main(void)
 
     (void)signal(SIGPIPE, SIG_IGN);
     desc_read();
-    (void)fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC);
-    (void)close_range(LOCK_FD + 1, ~0U, 0);
+    (void)fcntl(KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
+    (void)close_range(KEEPER_LOCK_FD + 1, ~0U, 0);
     (void)setsid();
     /* Blocked for life: no signal but SIGKILL ends us, and the watched ones are read as data. */
     (void)sigfillset(&all);

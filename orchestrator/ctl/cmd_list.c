@@ -2,6 +2,7 @@
 /* fuzzctl list: every run there is, newest first. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -16,21 +17,45 @@ static int64_t elapsed_ms(const struct run_row *r)
     return (r->ended_at_ms > 0 ? r->ended_at_ms : clock_wall_ms()) - r->started_at_ms;
 }
 
+/* Why it stands still, in new reference's words, or JSON null; and its priority. */
+static json_t *frozen_why(const struct run_row *r, json_int_t *ret_priority)
+{
+    json_t *extra = fields_parse(r->extra), *why = json_null();
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (json_object_get(extra, "frozen"), i, one)
+        if (strcmp(r->state, "running") == 0 && json_is_null(why) &&
+            json_is_true(json_object_get(one, "now")))
+            why = fields_string(fields_text(one, "why"));
+    *ret_priority = json_integer_value(json_object_get(extra, "priority"));
+    json_decref(extra);
+    return why;
+}
+
 static json_t *run_json(const struct run_row *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "campaign",
-                     fields_string(r->campaign), "run", fields_string(r->id), "state",
-                     fields_string(r->state), "verdict", fields_string(r->verdict), "started",
-                     fields_time(r->started_at_ms), "ended", fields_time(r->ended_at_ms),
-                     "elapsed_s", (json_int_t)(elapsed_ms(r) / 1000), "dir", fields_string(r->dir));
+    json_int_t priority;
+    json_t *why = frozen_why(r, &priority);
+
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "frozen", why,
+                     "priority", priority, "campaign", fields_string(r->campaign), "run",
+                     fields_string(r->id), "state", fields_string(r->state), "verdict",
+                     fields_string(r->verdict), "started", fields_time(r->started_at_ms), "ended",
+                     fields_time(r->ended_at_ms), "elapsed_s", (json_int_t)(elapsed_ms(r) / 1000),
+                     "dir", fields_string(r->dir));
 }
 
 static void run_print(const struct run_row *r)
 {
     cleanup_free char *name = fields_safe(r->campaign);
     char started[32], took[40];
+    json_int_t priority;
+    json_t *why = frozen_why(r, &priority);
+    const char *state = json_is_null(why) ? r->state : "frozen";
 
-    (void)printf("%-20s %-16s %-22s %-10s %s\n", name, r->verdict != NULL ? r->verdict : r->state,
+    json_decref(why);
+    (void)printf("%-20s %-16s %-22s %-10s %s\n", name, r->verdict != NULL ? r->verdict : state,
                  clock_iso8601(started, sizeof(started), r->started_at_ms),
                  format_duration(took, sizeof(took), elapsed_ms(r) / 1000 * 1000), r->id);
 }

@@ -33,6 +33,10 @@ static void instance_print(const json_t *in, FILE *out)
         format_count(rate, sizeof rate, json_number_value(json_object_get(in, "execs_per_sec"))));
     if (number(in, "pid") > 0)
         fprintf(out, "  cpu %lld  pid %lld", number(in, "cpu"), number(in, "pid"));
+    if (text(in, "lent_by")[0] != '\0')
+        fprintf(out, "  core lent by %s", text_printable(name, sizeof name, text(in, "lent_by")));
+    if (text(in, "lent_to")[0] != '\0')
+        fprintf(out, "  core lent to %s", text_printable(name, sizeof name, text(in, "lent_to")));
     if (number(in, "restarts") > 0)
         fprintf(out, "  restarts %lld", number(in, "restarts"));
     if (text(in, "reason")[0] != '\0')
@@ -127,6 +131,14 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
             format_duration(elapsed, sizeof elapsed, number(campaign, "elapsed_s") * 1000),
             format_duration(budget, sizeof budget, number(campaign, "budget_s") * 1000),
             text(campaign, "run"));
+    if (number(campaign, "priority") > 0)
+        fprintf(out, "  priority %lld\n", number(campaign, "priority"));
+    if (text(campaign, "waits")[0] != '\0') {
+        char why[400];
+
+        fprintf(out, "  waits for cores: %s\n",
+                text_printable(why, sizeof why, text(campaign, "waits")));
+    }
     fprintf(out, "  %-24s %-11s %8s %11s %7s %6s %4s %8s %8s\n", "TARGET", "STATE", "EXECS", "RATE",
             "EDGES", "CRASH", "OOM", "TIMEOUT", "BUCKETS");
     size_t i;

@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
+#include "farm/cores.h"
 
 #define UNRECORDED_MS   1000
 #define PROCS_MAX_BYTES (64 << 10)
@@ -76,6 +77,7 @@ static bool adopt_instance(struct instance *in, int64_t *ret_ended_at_ms, bool *
         pidfd = -1;
     }
     if (pidfd >= 0 && instance_watch_keeper(in, pidfd) == 0) {
+        cores_adopt(in);
         log_info("%s: taken over, pid %d", in->spec->full_id, (int)in->afl.pid);
         instance_watch_files(in);
         collect_push(in);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "farm/collect.h"
+#include "farm/cores.h"
 #include "farm/hostguard.h"
 
 #define TICK_MS 1000
@@ -25,6 +26,14 @@
 void campaign_ask_pump(struct campaign *c)
 {
     (void)sd_event_source_set_enabled(c->pump, SD_EVENT_ONESHOT);
+}
+
+/* Whatever it was lent stands still before anything of it runs. */
+static void on_target_starting(struct target *t)
+{
+    struct campaign *c = t->owner;
+
+    cores_settle(c->farm);
 }
 
 static void on_target_up(struct target *t)
@@ -48,10 +57,14 @@ static void on_target_ended(struct target *t)
     campaign_ask_pump(c);
 }
 
-static const struct target_ops target_callbacks = {.up = on_target_up, .ended = on_target_ended};
+static const struct target_ops target_callbacks = {
+    .starting = on_target_starting, .up = on_target_up, .ended = on_target_ended};
 
-/* In file order: one that must wait for cores holds back those after it, one that waits for a target does not. */
-static void start_targets(struct campaign *c)
+/*
+ * In file order: one that must wait for cores holds back those after it, one that waits for a target does not. True when one
+ * waits for cores of others.
+ */
+static bool start_targets(struct campaign *c)
 {
     char words[sizeof(c->targets[0]->failure)];
     int used = 0;
@@ -69,19 +82,20 @@ static void start_targets(struct campaign *c)
         if (t->state != TARGET_PLANNED || campaign_waits_for(c, t) != NULL)
             continue;
         if (t->seeds.state != SEEDS_DONE)
-            return;
+            return false;
         refusal = seeds_refusal(t, words, sizeof(words));
         if (refusal != NULL) {
             target_fail(t, refusal);
             continue;
         }
         if (used > 0 && used + n > c->plan->cores)
-            return;
+            return false;
         if (target_start(t) < 0)
-            return;
+            return true;
         used += n;
         c->saved_ms = 0;
     }
+    return false;
 }
 
 static bool seeds_run(const struct campaign *c)
@@ -123,8 +137,9 @@ static int on_pump(sd_event_source *s, void *userdata)
         return 0;
     if (!c->interrupted)
         campaign_skip_targets(c);
-    if (!c->interrupted && c->freeze.causes == 0)
-        start_targets(c);
+    cores_settle(c->farm);
+    if (c->interrupted || c->freeze.causes != 0 || !start_targets(c))
+        cores_leave(c);
     if (c->saved_ms == 0)
         campaign_save(c);
     if (!c->told_started && first_settled(c)) {
@@ -197,6 +212,7 @@ int campaign_prepare(struct farm *farm, struct plan *plan, int64_t started_at_ms
     int r;
 
     c->started_at_ms = started_at_ms;
+    c->queued_at_ms = clock_wall_ms();
     if (plan->n_targets == 0)
         r = err_set(err, -EINVAL, "the plan has no target");
     else
@@ -260,6 +276,7 @@ void campaign_close(struct campaign *c)
 {
     if (c == NULL)
         return;
+    cores_leave(c);
     TAILQ_REMOVE(&c->farm->campaigns, c, link);
     sd_event_source_disable_unref(c->tick);
     sd_event_source_disable_unref(c->pump);

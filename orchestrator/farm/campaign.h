@@ -28,8 +28,11 @@ struct campaign {
     int64_t saved_ms;      /* monotonic, of the rows written last */
     bool told_started, told_ended;
     bool interrupted;
-    char why[256];      /* of the interruption */
-    char unstored[256]; /* why the rows are not what it is now; "" they are, up to figures */
+    int64_t queued_at_ms; /* its place in the line for cores, Unix ms */
+    bool waits;           /* in that line */
+    char waits_why[320];  /* who or what it waits for */
+    char why[256];        /* of the interruption */
+    char unstored[256];   /* why the rows are not what it is now; "" they are, up to figures */
     struct freeze freeze;
     struct guard guard;
     struct usage *usage; /* of the run's folder */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "farm/campaign.h"
+#include "farm/cores.h"
 #include "store/artifact.h"
 #include "store/results.h"
 
@@ -64,6 +65,8 @@ static json_t *instance_json(struct instance *in, int64_t now_ms)
     json_t *j = json_object();
     bool lives = in->afl.pid > 0 && instance_active(in) && in->state != INSTANCE_BACKING_OFF &&
                  !in->draining;
+    const char *with;
+    int lends = 0;
 
     json_object_set_new(j, "name", json_string(in->spec->name));
     json_object_set_new(j, "role", json_string(plan_role_name(in->spec->role)));
@@ -71,6 +74,9 @@ static json_t *instance_json(struct instance *in, int64_t now_ms)
     json_object_set_new(j, "keeper_pid", json_integer(lives ? in->keeper.pid : 0));
     json_object_set_new(j, "state", json_string(shown_state(in)));
     json_object_set_new(j, "cpu", json_integer(in->cpu));
+    with = cores_shared_with(in, &lends);
+    if (with != NULL)
+        json_object_set_new(j, lends ? "lent_to" : "lent_by", json_string(with));
     json_object_set_new(j, "restarts", json_integer(in->restarts));
     json_object_set_new(j, "execs_done", json_integer(in->execs_total));
     json_object_set_new(j, "execs_per_sec",
@@ -251,6 +257,12 @@ json_t *campaign_status_json(const struct campaign *c)
     json_object_set_new(j, "elapsed_s", json_integer((clock_wall_ms() - c->started_at_ms) / 1000));
     json_object_set_new(j, "budget_s", json_integer(plan->budget_ms / 1000));
     json_object_set_new(j, "isolation", isolation_json(c));
+    if (plan->priority != 0)
+        json_object_set_new(j, "priority", json_integer(plan->priority));
+    if (plan->share_cores)
+        json_object_set_new(j, "share_cores", json_true());
+    if (c->waits)
+        json_object_set_new(j, "waits", json_string(c->waits_why));
     if (c->freeze.causes != 0)
         json_object_set_new(j, "frozen", freeze_to_json(&c->freeze, now_ms));
     if (c->why[0] != '\0')

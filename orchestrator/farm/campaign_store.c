@@ -128,11 +128,12 @@ int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err 
 static char *run_extra(const struct campaign *c)
 {
     cleanup_free char *why = campaign_isolation_why(c);
-    json_t *extra =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "isolation", cgroup_root_name(c->farm->cgroups),
-                  "isolation_from", cgroup_root_source(c->farm->cgroups), "isolation_why", why,
-                  "afl_version", c->plan->afl_version != NULL ? c->plan->afl_version : "",
-                  "stop_cause", c->why, "frozen", freeze_to_json(&c->freeze, clock_now_ms()));
+    json_t *extra = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I}", "isolation", cgroup_root_name(c->farm->cgroups),
+        "isolation_from", cgroup_root_source(c->farm->cgroups), "isolation_why", why, "afl_version",
+        c->plan->afl_version != NULL ? c->plan->afl_version : "", "stop_cause", c->why, "frozen",
+        freeze_to_json(&c->freeze, clock_now_ms()), "priority", (json_int_t)c->plan->priority,
+        "queued_at_ms", (json_int_t)c->queued_at_ms);
     char *text = extra != NULL ? json_dumps(extra, JSON_COMPACT) : NULL;
 
     json_decref(extra);

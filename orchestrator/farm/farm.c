@@ -17,6 +17,7 @@
 #include "farm/hostguard.h"
 #include "farm/telemetry.h"
 #include "sys/cpu.h"
+#include "sys/cpuline.h"
 
 static int read_stall_window(struct farm *farm, struct err *err)
 {
@@ -74,6 +75,7 @@ void farm_free(struct farm *farm)
     telemetry_free(farm->telemetry);
     hostguard_free(farm->guard);
     collect_fini(farm);
+    cpu_place_leave(&farm->place);
     free(farm->keeper);
     free(farm);
 }
@@ -108,10 +110,19 @@ struct campaign *farm_find_campaign(struct farm *farm, const char *name)
 bool farm_has_free_core(const struct farm *farm)
 {
     int cpus[CPU_MAX], n = cpu_allowed(cpus, CPU_MAX), used = 0;
+    bool taken[CPU_MAX] = {false}; /* one that is lent has two */
     struct campaign *c;
 
     TAILQ_FOREACH (c, &farm->campaigns, link)
         for (size_t i = 0; i < c->plan->n_targets; i++)
-            used += target_cores(c->targets[i]);
+            for (size_t k = 0; k < c->targets[i]->spec->n_instances; k++) {
+                const struct instance *in = c->targets[i]->instances[k];
+
+                if (in->cpu < 0 || in->cpu >= CPU_MAX || taken[in->cpu] ||
+                    (in->cpu_fd < 0 && !instance_active(in)))
+                    continue;
+                taken[in->cpu] = true;
+                used++;
+            }
     return used < n;
 }

@@ -18,6 +18,7 @@
 struct campaign;
 struct instance;
 struct telemetry;
+struct cpu_place;
 struct hostguard;
 
 struct farm_events {
@@ -50,6 +51,8 @@ struct farm {
     struct telemetry *telemetry;
     struct hostguard *guard;
     int64_t stall_ms; /* FUZZ_STALL_WINDOW: the stall window of a test, 0 as health.c has it */
+    struct cpu_place *place;      /* in the line for cores, NULL: nobody waits; see cores.h */
+    bool place_told;              /* that none can be taken */
     const struct farm_events *ev; /* borrowed */
     void *ctx;
     TAILQ_HEAD(campaigns, campaign) campaigns;

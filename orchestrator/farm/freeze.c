@@ -48,7 +48,7 @@ const char *freeze_cause_name(enum freeze_cause cause)
 {
     static const char *const names[FREEZE_CAUSES] = {
         [FREEZE_USER] = "user", [FREEZE_PRESSURE] = "pressure", [FREEZE_FLOOR] = "disk-floor",
-        [FREEZE_DISK] = "disk", [FREEZE_SPACE] = "no-space",
+        [FREEZE_DISK] = "disk", [FREEZE_SPACE] = "no-space",    [FREEZE_PRIORITY] = "priority",
     };
 
     return (unsigned)cause < FREEZE_CAUSES ? names[cause] : "?";

@@ -16,6 +16,7 @@ enum freeze_cause {
     FREEZE_FLOOR,    /* the file system of the state directory is nearly full */
     FREEZE_DISK,     /* the campaign's own bytes */
     FREEZE_SPACE,    /* a write of ours, or of afl-fuzz, found no space */
+    FREEZE_PRIORITY, /* a campaign of higher priority fuzzes */
     FREEZE_CAUSES
 };
 
@@ -38,7 +39,7 @@ bool freeze_add(struct freeze *f, enum freeze_cause cause, const char *why, int6
 bool freeze_remove(struct freeze *f, enum freeze_cause cause, int64_t now_ms);
 bool freeze_holds(const struct freeze *f, enum freeze_cause cause);
 
-/* "user", "pressure", "disk-floor", "disk", "no-space"; static storage. */
+/* "user", "pressure", "disk-floor", "disk", "no-space", "priority"; static storage. */
 const char *freeze_cause_name(enum freeze_cause cause);
 /* Words of the first cause that holds, NULL when none does. Borrowed. */
 const char *freeze_why(const struct freeze *f);

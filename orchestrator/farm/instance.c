@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
+#include "farm/cores.h"
 #include "farm/ending.h"
 #include "farm/lastwords.h"
 #include "sys/cpu.h"
@@ -102,7 +103,8 @@ int instance_take_cpu(struct instance *in)
 
     if (in->cpu_fd >= 0)
         return 0;
-    fd = cpu_take(in->cpus, in->n_cpus, &in->cpu);
+    fd = in->plan->share_cores ? cpu_take_shared(in->cpus, in->n_cpus, &in->cpu)
+                               : cpu_take(in->cpus, in->n_cpus, &in->cpu);
     if (fd < 0)
         return fd;
     in->cpu_fd = fd;
@@ -180,7 +182,7 @@ static enum cause cause_of_failed_start(int r)
 
 static void do_spawn(struct instance *in)
 {
-    int r = instance_take_cpu(in);
+    int r = cores_take_one(in);
 
     if (r < 0) {
         (void)snprintf(in->reason, sizeof(in->reason), "no free core: %s", strerror(-r));

@@ -117,7 +117,7 @@ int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
 /* Kills for want of memory, up to now; most leave no file. */
 int64_t instance_oom_kills(struct instance *in);
 
-/* Takes a core if none is held. 0, -EBUSY, -errno. */
+/* Takes a free core if none is held. 0, -EBUSY, -errno. */
 int instance_take_cpu(struct instance *in);
 void instance_release_cpu(struct instance *in);
 

@@ -117,6 +117,8 @@ static void restore_freeze(struct campaign *c, const struct run_row *row)
     json_t *extra = row->extra != NULL ? json_loads(row->extra, 0, NULL) : NULL;
 
     freeze_from_json(&c->freeze, json_object_get(extra, "frozen"), clock_now_ms(), clock_wall_ms());
+    if (number(extra, "queued_at_ms") > 0 && number(extra, "queued_at_ms") < c->queued_at_ms)
+        c->queued_at_ms = number(extra, "queued_at_ms");
     c->guard.on[GUARD_PRESSURE] = freeze_holds(&c->freeze, FREEZE_PRESSURE);
     c->guard.on[GUARD_FLOOR] = freeze_holds(&c->freeze, FREEZE_FLOOR);
     c->guard.on[GUARD_DISK] = freeze_holds(&c->freeze, FREEZE_DISK);

@@ -124,6 +124,7 @@ int campaign_resume(struct farm *farm, const struct run_row *row, struct campaig
         return r;
     campaign_restore(c, row);
     campaign_forget_freeze(c);
+    c->queued_at_ms = clock_wall_ms(); /* it asks anew */
     r = check_run(c, err);
     if (r < 0)
         goto fail;

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "farm/cores.h"
 
 static void maybe_ended(struct target *t)
 {
@@ -110,18 +111,14 @@ void target_free(struct target *t)
 
 int target_start(struct target *t)
 {
-    int r = 0;
+    int r = cores_take(t);
 
-    for (size_t i = 0; i < t->spec->n_instances && r == 0; i++)
-        r = instance_take_cpu(t->instances[i]);
-    if (r < 0) {
-        for (size_t i = 0; i < t->spec->n_instances; i++)
-            instance_release_cpu(t->instances[i]);
+    if (r < 0)
         return r;
-    }
     t->state = TARGET_RUNNING;
     if (t->started_at_ms == 0) /* a run that is gone on with began before */
         t->started_at_ms = clock_wall_ms();
+    t->ops->starting(t);
     for (size_t i = 0; i < t->spec->n_instances; i++)
         instance_event(t->instances[i], INSTANCE_EV_START);
     return 0;

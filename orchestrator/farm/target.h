@@ -29,8 +29,9 @@ enum target_gate { TARGET_UNJUDGED, TARGET_CLEAN, TARGET_NOT_CLEAN };
 
 struct target;
 struct target_ops {
-    void (*up)(struct target *t);    /* its first instance fuzzes */
-    void (*ended)(struct target *t); /* ENDED or FAILED, everything gathered */
+    void (*starting)(struct target *t); /* its cores are taken, nothing of it runs yet */
+    void (*up)(struct target *t);       /* its first instance fuzzes */
+    void (*ended)(struct target *t);    /* ENDED or FAILED, everything gathered */
 };
 
 struct target {
@@ -67,7 +68,7 @@ struct target *target_new(struct farm *farm, const struct plan *plan,
                           void *owner);
 void target_free(struct target *t);
 
-/* Takes the cores of all instances and starts them. 0, or -EBUSY with none taken. */
+/* Takes the cores of all instances and starts them. 0, or -EBUSY with none taken (see cores.h). */
 int target_start(struct target *t);
 /* Ends it for that reason (static text). A target that never started ends at once. No-op when it ends already. */
 void target_end(struct target *t, const char *reason);

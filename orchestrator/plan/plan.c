@@ -361,6 +361,8 @@ static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl
     p->seed = spec->has_seed ? spec->seed : host->seed;
     p->stop_on = spec->stop_on;
     p->drop_corpus = spec->corpus == SPEC_CORPUS_DROP;
+    p->priority = spec->priority;
+    p->share_cores = spec->share_cores == SPEC_SHARE_YES;
     p->cores = cores;
     p->n_cpus = host->n_cpus;
     p->cpus = xcalloc((size_t)host->n_cpus, sizeof(*p->cpus));

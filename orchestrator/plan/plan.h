@@ -106,6 +106,8 @@ struct plan {
     uint64_t seed;
     enum spec_stop_on stop_on;
     bool drop_corpus; /* it begins with the seeds alone and leaves nothing to the next run */
+    int64_t priority;
+    bool share_cores; /* with others that share theirs */
     int cores;
     int *cpus; /* the CPUs it may use, cores of them or more */
     int n_cpus;

@@ -69,16 +69,17 @@ const struct plan_member plan_members_of_target[] = {
 };
 const struct plan_member plan_members_of_plan[] = {
     M(plan, run_dir, K_PATH), /* first: K_BELOW is judged by it */
-    M(plan, campaign, K_NAME),     M(plan, run_id, K_NAME),
-    M(plan, root, K_PATH),         M(plan, spec_path, K_PATH),
-    M(plan, budget_ms, K_I64),     M(plan, execs, K_I64),
-    M(plan, plateau_ms, K_I64),    M(plan, seed, K_U64),
-    M(plan, stop_on, K_STOP_ON),   M(plan, drop_corpus, K_FLAG_O),
-    M(plan, cores, K_INT),         M(plan, limits, K_LIMITS),
-    M(plan, afl_path, K_PATH),     M(plan, afl_version, K_TEXT),
-    M(plan, afl_sha256, K_TEXT),   M(plan, afl_showmap, K_PATH_N),
-    M(plan, git_commit, K_TEXT_N), M(plan, git_dirty, K_BOOL),
-    M(plan, warnings, K_LIST),     {0},
+    M(plan, campaign, K_NAME),      M(plan, run_id, K_NAME),
+    M(plan, root, K_PATH),          M(plan, spec_path, K_PATH),
+    M(plan, budget_ms, K_I64),      M(plan, execs, K_I64),
+    M(plan, plateau_ms, K_I64),     M(plan, seed, K_U64),
+    M(plan, stop_on, K_STOP_ON),    M(plan, drop_corpus, K_FLAG_O),
+    M(plan, cores, K_INT),          M(plan, priority, K_I64_O),
+    M(plan, share_cores, K_FLAG_O), M(plan, limits, K_LIMITS),
+    M(plan, afl_path, K_PATH),      M(plan, afl_version, K_TEXT),
+    M(plan, afl_sha256, K_TEXT),    M(plan, afl_showmap, K_PATH_N),
+    M(plan, git_commit, K_TEXT_N),  M(plan, git_dirty, K_BOOL),
+    M(plan, warnings, K_LIST),      {0},
 };
 
 static const char *const stop_on_names[] = {
@@ -115,6 +116,7 @@ static json_t *member_out(const struct plan_member *m, const void *at)
     case K_INT:
         return json_integer(*(const int *)at);
     case K_I64:
+    case K_I64_O:
         return json_integer(*(const int64_t *)at);
     case K_LONG:
         return json_integer(*(const long *)at);
@@ -148,7 +150,8 @@ static json_t *members_out(const struct plan_member *m, const void *base)
         const void *at = (const char *)base + m->offset;
 
         if ((m->kind != K_LIST_O || ((const struct strv *)at)->n > 0) &&
-            (m->kind != K_FLAG_O || *(const bool *)at))
+            (m->kind != K_FLAG_O || *(const bool *)at) &&
+            (m->kind != K_I64_O || *(const int64_t *)at != 0))
             (void)json_object_set_new(j, m->name, member_out(m, at));
     }
     return j;

@@ -19,6 +19,7 @@ enum plan_kind {
     K_FLAG_O, /* bool, left out when it is false */
     K_INT,    /* int, >= 0 */
     K_I64,    /* int64_t, 0 to NUMBER_MAX */
+    K_I64_O,  /* the same, left out when it is 0 */
     K_U64,    /* uint64_t, the same */
     K_LONG,
     K_LIST,   /* struct strv */

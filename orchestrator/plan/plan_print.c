@@ -153,6 +153,13 @@ void plan_print(const struct plan *plan, FILE *out)
     if (plan->drop_corpus)
         (void)fputs("corpus dropped: begins with the seeds alone, leaves nothing to the next run\n",
                     out);
+    if (plan->priority > 0)
+        (void)fprintf(out,
+                      "priority %" PRId64 ": campaigns of a lower one stand still while it fuzzes "
+                      "and lend it their cores\n",
+                      plan->priority);
+    if (plan->share_cores)
+        (void)fputs("shares its cores with other campaigns that share theirs\n", out);
     (void)fprintf(out, "folder %s\n", text_printable(buf, sizeof(buf), plan->run_dir));
     if (plan->git_commit != NULL)
         (void)fprintf(out, "commit %s%s\n", plan->git_commit, plan->git_dirty ? " (dirty)" : "");

@@ -118,6 +118,11 @@ static int member_in(const struct reader *r, const struct plan_member *m, const 
             return bad(r, m->name, "is not true, and would be left out otherwise");
         *(bool *)at = true;
         return 0;
+    case K_I64_O:
+        if (!json_is_integer(j) || n < 1 || n > NUMBER_MAX)
+            return bad(r, m->name, "is not a number in range, and 0 would be left out");
+        *(int64_t *)at = n;
+        return 0;
     case K_INT:
     case K_I64:
     case K_LONG:
@@ -193,7 +198,7 @@ static int members_in(const struct reader *r, const struct plan_member *m, const
         int rc;
 
         v = json_object_get(j, m->name);
-        if (v == NULL && (m->kind == K_LIST_O || m->kind == K_FLAG_O))
+        if (v == NULL && (m->kind == K_LIST_O || m->kind == K_FLAG_O || m->kind == K_I64_O))
             continue;
         if (v == NULL)
             return bad(r, m->name, "is missing");

@@ -18,6 +18,8 @@
 enum spec_stop_on { SPEC_STOP_NEVER, SPEC_STOP_FIRST };
 enum spec_corpus { SPEC_CORPUS_KEEP, SPEC_CORPUS_DROP };
 enum spec_sweep { SPEC_SWEEP_YES, SPEC_SWEEP_NO };
+enum spec_share { SPEC_SHARE_NO, SPEC_SHARE_YES };
+#define SPEC_PRIORITY_MAX 100
 
 struct spec_limits {
     int64_t memory_bytes;
@@ -72,6 +74,8 @@ struct spec {
     char *path, *root, *name;
     int64_t budget_ms, execs, plateau_ms; /* 0: no such end (budget is always > 0) */
     char *cores;                          /* as written: "2", "all-1" */
+    int64_t priority;                     /* 0 to SPEC_PRIORITY_MAX */
+    enum spec_share share_cores;          /* with others that share theirs */
     uint64_t seed;
     bool has_seed;
     enum spec_stop_on stop_on;

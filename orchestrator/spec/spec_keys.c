@@ -32,6 +32,8 @@ const struct spec_key spec_keys[] = {
     {"execs", SPEC_CAMPAIGN, SPEC_COUNT, 1, INT64_C(1000000000000000), "none", "none", "executions after which a target ends", CAMPAIGN(execs)},
     {"plateau", SPEC_CAMPAIGN, SPEC_DURATION, SECOND, YEARS, "none", "none", "time without a new edge after which a target ends", CAMPAIGN(plateau_ms)},
     {"cores", SPEC_CAMPAIGN, SPEC_CORES, 0, 0, NULL, "all-1", "cores the campaign may use", CAMPAIGN(cores)},
+    {"priority", SPEC_CAMPAIGN, SPEC_COUNT, 0, SPEC_PRIORITY_MAX, NULL, "0", "campaigns of a lower one stand still while this one fuzzes", CAMPAIGN(priority)},
+    {"share_cores", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "no|yes", "no", "whether its cores are shared with other campaigns that share theirs", CAMPAIGN(share_cores)},
     {"seed", SPEC_CAMPAIGN, SPEC_COUNT, 0, (INT64_C(1) << 53) - 1, "random", "random", "seed of the instances' random choices", CAMPAIGN(seed)},
     {"stop_on", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "never|first", "never", "whether the first finding ends the campaign", CAMPAIGN(stop_on)},
     {"corpus", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "keep|drop", "keep", "whether a run begins with the corpus of the last and leaves its own", CAMPAIGN(corpus)},

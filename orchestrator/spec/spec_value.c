@@ -18,6 +18,7 @@ _Static_assert(sizeof(enum spec_stop_on) == sizeof(int) &&
                    sizeof(enum spec_variant) == sizeof(int) &&
                    sizeof(enum spec_sweep) == sizeof(int) &&
                    sizeof(enum spec_corpus) == sizeof(int) &&
+                   sizeof(enum spec_share) == sizeof(int) &&
                    sizeof(enum spec_plant_replay) == sizeof(int) &&
                    sizeof(enum spec_plant_startup) == sizeof(int),
                "word_index sets an int");

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -74,7 +75,7 @@ static int private_dir(void)
     return steal_fd(&fd);
 }
 
-static int lock_dir_open(void)
+int cpu_lock_dir_open(void)
 {
     int fd = open(SHARED_LOCK_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -112,7 +113,7 @@ static int lock_file_open(int dirfd, int cpu)
 
 int cpu_take(const int *cpus, int n, int *ret_cpu)
 {
-    cleanup_close int dirfd = lock_dir_open();
+    cleanup_close int dirfd = cpu_lock_dir_open();
     int i, rc = -EBUSY;
 
     if (dirfd < 0)
@@ -131,6 +132,48 @@ int cpu_take(const int *cpus, int n, int *ret_cpu)
         (void)close(fd);
     }
     return rc;
+}
+
+/* An unused core first, by a lock that only then becomes one for many; between the two it may be lost. */
+int cpu_take_shared(const int *cpus, int n, int *ret_cpu)
+{
+    cleanup_close int dirfd = cpu_lock_dir_open();
+    int rc = -EBUSY;
+
+    if (dirfd < 0)
+        return dirfd;
+    for (int i = 0; i < 2 * n; i++) {
+        int fd = lock_file_open(dirfd, cpus[i % n]);
+
+        if (fd < 0) {
+            rc = fd;
+            continue;
+        }
+        if ((i >= n || flock(fd, LOCK_EX | LOCK_NB) == 0) && flock(fd, LOCK_SH | LOCK_NB) == 0) {
+            *ret_cpu = cpus[i % n];
+            return fd;
+        }
+        (void)close(fd);
+    }
+    return rc;
+}
+
+int cpu_take_over(int pidfd, int number, int cpu)
+{
+    cleanup_close int dirfd = cpu_lock_dir_open();
+    cleanup_close int fd = -1;
+    struct stat held, lock;
+    char name[32];
+
+    if (dirfd < 0)
+        return dirfd;
+    (void)snprintf(name, sizeof(name), "fuzzd-cpu%d", cpu);
+    fd = pidfd_getfd(pidfd, number, 0);
+    if (fd < 0 || fstat(fd, &held) < 0 || fstatat(dirfd, name, &lock, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (held.st_dev != lock.st_dev || held.st_ino != lock.st_ino)
+        return -ESTALE;
+    return steal_fd(&fd);
 }
 
 /* "5: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF" in /proc/locks, device and inode being the file's. */
@@ -174,7 +217,7 @@ static bool is_keeper(const char *pid)
 
 int cpu_owner(int cpu, pid_t *ret_pid)
 {
-    cleanup_close int dirfd = lock_dir_open();
+    cleanup_close int dirfd = cpu_lock_dir_open();
     cleanup_dir DIR *proc = NULL;
     struct dirent *de;
     struct stat st;

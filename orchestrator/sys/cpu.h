@@ -17,6 +17,18 @@ int cpu_allowed(int *ret_cpus, int max);
  * Returns the fd and *ret_cpu, or -EBUSY (all taken), -errno.
  */
 int cpu_take(const int *cpus, int n, int *ret_cpu);
+/*
+ * The same for an instance that shares its core with others that do, and with no other: an unused one if there is one, else the first
+ * of cpus that is shared.
+ */
+int cpu_take_shared(const int *cpus, int n, int *ret_cpu);
+/*
+ * A copy of the lock that another process holds by its descriptor number (a keeper that was taken over: KEEPER_LOCK_FD), pidfd being that
+ * process. fd, -ESTALE when that is not the lock of this core, or -errno (-EPERM where the kernel does not let us).
+ */
+int cpu_take_over(int pidfd, int number, int cpu);
+/* The folder of the locks: fd or -errno. */
+int cpu_lock_dir_open(void);
 
 /*
  * Whether a core is owned, without taking it even for an instant: 1, 0, or -errno. *ret_pid is a process that has the lock's

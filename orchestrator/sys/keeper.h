@@ -18,6 +18,7 @@
  */
 #define KEEPER_RECORD_BYTES 4096
 #define KEEPER_ITEMS_MAX    512
+#define KEEPER_LOCK_FD      4 /* of the core */
 /* The cgroup.procs files of t, separated by colons; for the keeper, which gives afl-fuzz a gate instead (sys/gate.h). */
 #define KEEPER_ENV_PROCS    "FUZZ_TARGET_PROCS"
 
