@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzzctl replay in batches: what it says of each input is what it says one by one, with inputs between them that end in
 # every way, whoever is killed meanwhile; and each engine with programs that are not made for it.
-# limit: 300
+# limit: 600
 # cores: none
 . tests/e2e/lib.sh
 need tests/engine/kit-afl tests/engine/kit-asan tests/engine/kit-replay tests/engine/persistent \
-    harnesses/chunk_frame/afl harnesses/chunk_frame/libfuzzer plants/CHUNK_MAX_PLUS1/chunk_frame/afl \
-    plants/CHUNK_STATE_LEAK/chunk_frame/afl
+    harnesses/chunk_frame/afl harnesses/chunk_frame/libfuzzer plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 KIT=$BUILD/tests/engine/kit-afl
 
 # verdicts ENGINE PROGRAM DIR [OPTION...]: a line an input, without times
 verdicts() {
     engine=$1 program=$2 dir=$3
     shift 3
-    "$FUZZCTL" replay --timeout 300ms --engine "$engine" --harness "$program" "$@" --json "$dir" 2>"$T/err" |
+    "$FUZZCTL" replay --timeout 1s --engine "$engine" --harness "$program" "$@" --json "$dir" 2>"$T/err" |
         jq -c 'if .file then [.file,.status,.kind,.signature,.signal,.exit_code,
             if .status == "timeout" or .status == "lost" then 0 else .map end] else [.passed,.failed,.unread,.left] end'
 }
