@@ -16,7 +16,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/parse.h"
+#include "farm/campaign.h"
 #include "farm/farm.h"
 #include "farm/instance.h"
 #include "farm/stats.h"
@@ -24,15 +26,64 @@
 
 #define TELEMETRY_META     "statsd_port"
 #define TELEMETRY_PER_TURN 64
+#define TELEMETRY_LOOKS    32 /* a second, for who has a port */
 
 struct telemetry {
     struct farm *farm;
     int fd;
     uint16_t port;
     sd_event_source *source;
+    pid_t *sender; /* afl-fuzz by its own port, 0 not known */
+    int64_t looks_ms;
+    int looks; /* since looks_ms */
 };
 
-static void take_datagram(struct telemetry *t, const char *data, size_t size)
+/* The first instance of that -M/-S name whose afl-fuzz is pid, or, with pid 0, has that socket open. */
+static struct instance *find_sender(struct telemetry *t, const char *name, pid_t pid,
+                                    uint64_t inode)
+{
+    struct campaign *c;
+
+    TAILQ_FOREACH (c, &t->farm->campaigns, link) {
+        for (size_t i = 0; i < c->plan->n_targets; i++) {
+            for (size_t k = 0; k < c->plan->targets[i].n_instances; k++) {
+                struct instance *in = c->targets[i]->instances[k];
+
+                if (in->afl.pid <= 0 || strcmp(in->spec->name, name) != 0)
+                    continue;
+                if (pid != 0 ? in->afl.pid == pid : sock_is_open_in(in->afl.pid, inode))
+                    return in;
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * AFL++ 4.2x tags its figures with the -M/-S name, which other targets have too, and not with our banner: the
+ * sender is then told by the socket. Who is not known is looked for, a few times a second, as anyone may send.
+ */
+static struct instance *find_by_port(struct telemetry *t, const char *name, uint16_t port)
+{
+    const int64_t now_ms = clock_now_ms();
+    struct instance *in = NULL;
+    uint64_t inode;
+
+    if (t->sender[port] != 0)
+        in = find_sender(t, name, t->sender[port], 0);
+    if (in != NULL)
+        return in;
+    if (now_ms - t->looks_ms >= 1000) {
+        t->looks_ms = now_ms;
+        t->looks = 0;
+    }
+    if (t->looks++ < TELEMETRY_LOOKS && sock_udp_inode(port, &inode) == 0)
+        in = find_sender(t, name, 0, inode);
+    t->sender[port] = in != NULL ? in->afl.pid : 0;
+    return in;
+}
+
+static void take_datagram(struct telemetry *t, const char *data, size_t size, uint16_t port)
 {
     char name[STATS_MAX_NAME];
     struct stats probe = {0}, st;
@@ -41,6 +92,8 @@ static void take_datagram(struct telemetry *t, const char *data, size_t size)
     if (stats_parse_statsd(data, size, name, sizeof(name), &probe) < 0)
         return;
     in = farm_find_instance(t->farm, name);
+    if (in == NULL)
+        in = find_by_port(t, name, port);
     if (in == NULL)
         return;
     st = in->stats;
@@ -66,7 +119,7 @@ static int on_readable(sd_event_source *s, int fd, uint32_t revents, void *userd
         if (from_size < sizeof(from) || from.sin_family != AF_INET ||
             from.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
             continue;
-        take_datagram(t, buf, (size_t)n);
+        take_datagram(t, buf, (size_t)n, ntohs(from.sin_port));
     }
     return 0;
 }
@@ -80,6 +133,7 @@ int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err)
     int r;
 
     t->farm = farm;
+    t->sender = xcalloc(UINT16_MAX + 1, sizeof(*t->sender));
     if (kept == NULL || parse_u64(kept, UINT16_MAX, &want) < 0)
         want = 0;
     t->fd = sock_udp_loopback((uint16_t)want, &t->port);
@@ -87,6 +141,7 @@ int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err)
         t->fd = sock_udp_loopback(0, &t->port);
     if (t->fd < 0) {
         r = err_sys(err, t->fd, "cannot open a UDP socket on 127.0.0.1");
+        free(t->sender);
         free(t);
         return r;
     }
@@ -115,6 +170,7 @@ void telemetry_free(struct telemetry *t)
     sd_event_source_disable_unref(t->source);
     if (t->fd >= 0)
         (void)close(t->fd);
+    free(t->sender);
     free(t);
 }
 

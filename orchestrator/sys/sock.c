@@ -7,8 +7,10 @@
 #include "sys/sock.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,4 +123,47 @@ int sock_udp_loopback(uint16_t port, uint16_t *ret_port)
         return -errno;
     *ret_port = ntohs(sa.sin_port);
     return steal_fd(&fd);
+}
+
+int sock_udp_inode(uint16_t port, uint64_t *ret_inode)
+{
+    cleanup_fclose FILE *f = fopen("/proc/net/udp", "re");
+    char line[256];
+
+    if (f == NULL)
+        return -errno;
+    while (fgets(line, sizeof(line), f) != NULL) {
+        unsigned local;
+        uint64_t inode;
+
+        /* " 1234: 00000000:A1B2 00000000:0000 07 00000000:00000000 00:00000000 00000000  0  0 33123 2 ..." */
+        if (sscanf(line, " %*u: %*8x:%4x %*x:%*x %*x %*x:%*x %*x:%*x %*x %*u %*d %" SCNu64, &local,
+                   &inode) == 2 &&
+            local == port && inode != 0) {
+            *ret_inode = inode;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+bool sock_is_open_in(pid_t pid, uint64_t inode)
+{
+    cleanup_dir DIR *dir = NULL;
+    char path[64], want[64], link[64];
+    const struct dirent *de;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    (void)snprintf(want, sizeof(want), "socket:[%" PRIu64 "]", inode);
+    dir = opendir(path);
+    while (dir != NULL && (de = readdir(dir)) != NULL) {
+        ssize_t n = readlinkat(dirfd(dir), de->d_name, link, sizeof(link) - 1);
+
+        if (n <= 0)
+            continue;
+        link[n] = '\0';
+        if (strcmp(link, want) == 0)
+            return true;
+    }
+    return false;
 }

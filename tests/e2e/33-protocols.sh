@@ -205,3 +205,14 @@ for of in old new; do
         "$(jq -r ".targets[] | select(.name == \"$of\") | \"\(.execs_done > 100) \(.edges_found > 3) \(.crashes > 0)\"" "$T/report")"
 done
 assert_exit "every file it saved is accounted for" 0 "$FUZZCTL" verify both
+
+# Its figures come each second, though they bear only the name that every main has.
+sed -e 's/^name = .*/name = live/' -e 's/^budget = .*/budget = 60s/' -e '/^\[target new/,$d' "$T/both.ini" >"$T/live.ini"
+counted() { # MORE-THAN
+    [ "$("$FUZZCTL" status live --json | jq '.campaigns[0].targets[0].instances[0].execs_done')" -gt "$1" ]
+}
+assert_exit "a campaign is started" 0 env AFL_FUZZ="$new/afl-fuzz" "$FUZZCTL" start "$T/live.ini"
+check "its executions are counted within seconds" wait_for 30 counted 200
+n=$("$FUZZCTL" status live --json | jq '.campaigns[0].targets[0].instances[0].execs_done')
+check "and go on being counted" wait_for 10 counted "$n"
+"$FUZZCTL" stop live >/dev/null 2>&1

@@ -444,6 +444,27 @@ static void udp_port_is_chosen_and_can_be_taken_again(void **state)
     (void)close(fd2);
 }
 
+static void who_has_a_udp_port_is_found(void **state)
+{
+    uint16_t port = 0, other = 0;
+    int fd = sock_udp_loopback(0, &port), fd2 = sock_udp_loopback(0, &other);
+    uint64_t inode = 0, inode2 = 0;
+
+    (void)state;
+    assert_true(fd >= 0 && fd2 >= 0);
+    assert_int_equal(sock_udp_inode(port, &inode), 0);
+    assert_int_equal(sock_udp_inode(other, &inode2), 0);
+    assert_true(inode != 0 && inode != inode2);
+    assert_true(sock_is_open_in(getpid(), inode));
+    assert_false(sock_is_open_in(1, inode));
+    assert_false(sock_is_open_in(0, inode));
+    (void)close(fd);
+    assert_false(sock_is_open_in(getpid(), inode));
+    assert_true(sock_is_open_in(getpid(), inode2));
+    (void)close(fd2);
+    assert_int_equal(sock_udp_inode(other, &inode), -ENOENT);
+}
+
 static void core_is_owned_by_one_at_a_time(void **state)
 {
     int cpus[CPU_MAX], pretend[2] = {CPU_MAX - 2, CPU_MAX - 1};
@@ -500,6 +521,7 @@ int main(void)
         cmocka_unit_test(lock_follows_no_symlink),
         cmocka_unit_test(socket_works_below_a_path_longer_than_sun_path),
         cmocka_unit_test(udp_port_is_chosen_and_can_be_taken_again),
+        cmocka_unit_test(who_has_a_udp_port_is_found),
         cmocka_unit_test(core_is_owned_by_one_at_a_time),
     };
     int failed;
