@@ -8,6 +8,7 @@ need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so
 cat >"$T/magic.c" <<'END'
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 __AFL_FUZZ_INIT();
 int main(void)
 {
