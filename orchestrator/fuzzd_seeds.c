@@ -59,7 +59,8 @@ void run_push_seeds(struct run *run, const struct plan_target *t, const char *di
 
         job = corpus_start_make(job, t, kept);
     }
-    queue_push(run->d->seeds, job, run, false, on_seeds_answer, a);
+    queue_push(run->d->seeds, job_for_user(job, campaign_plan(run->campaign)), run, false,
+               on_seeds_answer, a);
 }
 
 void run_drop_seeds(struct run *run)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fuzzd.h"
+#include "triage/job.h"
 #include "triage/job_sweep.h"
 
 #define LOOK_MS      1000
@@ -81,8 +82,9 @@ static void push(struct sweeping *s, bool last)
     s->in_flight = true;
     s->last = last;
     s->entries = campaign_sweep_entries(run->campaign, s->i);
-    queue_push(d->queue, job_sweep_make(plan, &plan->targets[s->i], d->state_dir, last), run, false,
-               on_answer, s);
+    queue_push(d->queue,
+               job_for_user(job_sweep_make(plan, &plan->targets[s->i], d->state_dir, last), plan),
+               run, false, on_answer, s);
 }
 
 static void look(struct sweeping *s)

@@ -193,7 +193,8 @@ static void run_input(struct input *in)
 
     in->again = false;
     queue_set_free_core(d->queue, farm_has_free_core(d->farm));
-    queue_push(d->queue, job, in->run, in->hang, on_result, in);
+    queue_push(d->queue, job_for_user(job, campaign_plan(in->run->campaign)), in->run, in->hang,
+               on_result, in);
 }
 
 static void push_input(struct run *run, const struct plan_target *t, const char *sha256, bool hang,

@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "sys/drop.h"
 #include "sys/gate.h"
 #include "sys/keeper.h"
 #include "sys/keeper_wire.h"
@@ -215,6 +216,11 @@ _Noreturn static void child_main(int go_fd, int report_fd)
                       dup2(log_out, 2) < 0 || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0))
         code = -errno;
     (void)seal_self();
+    if (code == 0 && desc.uid != 0)
+        code = drop_self(&(struct drop){.uid = (uid_t)desc.uid, .gid = (gid_t)desc.gid});
+    /* The kernel forgets the signal when the user changes. */
+    if (desc.uid != 0 && (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != run.keeper.pid))
+        _exit(127);
     for (sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &sa, NULL);
     (void)sigemptyset(&none);

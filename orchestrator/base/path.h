@@ -41,6 +41,8 @@ int path_open_parent_below(const char *top, const char *path, const char **ret_n
 int path_mkdirs_below(const char *top, const char *path, mode_t mode);
 /* Nothing outside of top is touched, whatever is a link. Missing is success. */
 int path_remove_tree_below(const char *top, const char *path);
+/* One file or link, the same way. 0 or -errno. */
+int path_unlink_below(const char *top, const char *path);
 
 /* Sum of st_blocks*512 of the tree in bytes; stops after max_files entries. -errno on failure. */
 long long path_tree_bytes(const char *path, long max_files);

@@ -111,6 +111,16 @@ int path_remove_tree_below(const char *top, const char *path)
     return path_remove_tree_at(fd, name);
 }
 
+int path_unlink_below(const char *top, const char *path)
+{
+    const char *name;
+    cleanup_close int fd = path_open_parent_below(top, path, &name);
+
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    return unlinkat(fd, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
 int path_state_check(const char *dir, struct err *err)
 {
     uid_t uid = geteuid();

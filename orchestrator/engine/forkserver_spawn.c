@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "engine/forkserver_internal.h"
+#include "sys/drop.h"
 #include "sys/gate.h"
 #include "sys/proc_child.h"
 
@@ -100,7 +101,9 @@ static int input_open(struct forkserver *fs, struct err *err)
         return err_set(err, -EINVAL, "a program that reads its input by name needs a folder");
     fs->input_path = xasprintf("%s/" INPUT_NAME, fs->scratch);
     fs->input_fd = open(fs->input_path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fs->input_fd < 0 ? err_sys(err, -errno, "%s", fs->input_path) : 0;
+    if (fs->input_fd < 0 || drop_give(fs->input_fd) < 0)
+        return err_sys(err, -errno, "%s", fs->input_path);
+    return 0;
 }
 
 int forkserver_files_open(struct forkserver *fs, struct err *err)

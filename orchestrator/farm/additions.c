@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "sys/drop.h"
 
 #define PART ".part"
 
@@ -55,8 +56,18 @@ int additions_open(const struct plan *plan, const struct plan_target *t, char **
     cleanup_free char *dir = plan_additions_dir(plan->run_dir, t->name);
     cleanup_close int fd = path_open_below(plan->run_dir, dir, 0700);
 
-    if (fd < 0)
-        return err_sys(err, fd, "%s", dir);
+    struct drop user;
+    int r = fd < 0 ? fd : 0;
+
+    /* The files in it may be read by all who may enter it. */
+    if (r == 0 && plan->user != NULL) {
+        r = drop_find(plan->user, &user, err);
+        if (r < 0)
+            return r;
+        r = drop_folder(plan->run_dir, dir, &user);
+    }
+    if (r < 0)
+        return err_sys(err, r, "%s", dir);
     *ret_dir = steal_ptr(&dir);
     return 0;
 }
@@ -90,7 +101,7 @@ static int write_part(int fd, const char *part, const void *data, size_t size, t
     const struct timespec times[2] = {{.tv_sec = at}, {.tv_sec = at}};
     cleanup_close int out =
         openat(fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r = out < 0 ? -errno : file_write_all(out, data, size);
+    int r = out < 0 || fchmod(out, 0644) < 0 ? -errno : file_write_all(out, data, size);
 
     return r == 0 && futimens(out, times) < 0 ? -errno : r;
 }

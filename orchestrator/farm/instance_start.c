@@ -23,6 +23,7 @@
 #include "farm/outdir.h"
 #include "farm/target.h"
 #include "farm/telemetry.h"
+#include "sys/drop.h"
 
 static int fail(struct instance *in, int code, const char *what)
 {
@@ -50,6 +51,20 @@ static int mend_folder(struct instance *in)
     if (r < 0)
         return fail(in, r, in->spec->out_dir);
     in->folder_refused = false;
+    return 0;
+}
+
+/* Where the programs of another user write: theirs, and passable from the state directory on. */
+static int hand_over(struct instance *in, const struct drop *user)
+{
+    const char *const paths[] = {in->target->sync_dir, in->spec->out_dir, in->spec->scratch_dir};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        int r = drop_folder(in->farm->state_dir, paths[i], user);
+
+        if (r < 0)
+            return fail(in, r, paths[i]);
+    }
     return 0;
 }
 
@@ -97,10 +112,10 @@ static void clear_stale(const struct instance *in)
     cleanup_free char *main_node = path_join(in->spec->out_dir, "is_main_node");
     cleanup_free char *affinity = path_join(in->target->sync_dir, ".affinity_lock");
 
-    (void)unlink(main_node);
+    (void)path_unlink_below(in->farm->state_dir, main_node);
     /* Blocks every later start for ever. Ours run with AFL_NO_AFFINITY and never hold it. */
     if (!peer_runs(in))
-        (void)unlink(affinity);
+        (void)path_unlink_below(in->farm->state_dir, affinity);
     (void)unlink(in->spec->run_path);
     (void)unlink(in->spec->exit_path);
 }
@@ -115,7 +130,7 @@ static void note_session(struct instance *in)
 
     /* What AFL++ takes over at a resume, so that it is not counted twice. */
     in->execs_saved = 0;
-    if (file_read(AT_FDCWD, path, STATS_MAX_BYTES, &text, &size) == 0 &&
+    if (file_read_below(in->farm->state_dir, path, STATS_MAX_BYTES, &text, &size) == 0 &&
         stats_parse(text, size, &st) == 0)
         in->execs_saved = st.execs_done;
     in->execs_seen = false;
@@ -173,7 +188,7 @@ static void fill_argv(const struct instance *in, struct strv *argv)
 }
 
 /* The description, packed. fd or -errno. */
-static int pack_desc(const struct instance *in)
+static int pack_desc(const struct instance *in, const struct drop *user)
 {
     const struct plan_instance *pi = in->spec;
     struct keeper_desc d = {
@@ -182,6 +197,8 @@ static int pack_desc(const struct instance *in)
         .fsize_bytes = INSTANCE_FSIZE_BYTES,
         .cpu = in->cpu,
         .statsd_port = telemetry_port(in->farm->telemetry),
+        .uid = user != NULL ? (int)user->uid : 0,
+        .gid = user != NULL ? (int)user->gid : 0,
     };
     int fd;
 
@@ -234,11 +251,18 @@ int instance_spawn(struct instance *in)
         .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .new_session = true};
     struct strv argv = {0};
     cleanup_close int desc = -1;
+    struct drop user = {0};
     struct err err = {0};
     pid_t pid;
     int r, pidfd;
 
+    if (in->plan->user != NULL && drop_find(in->plan->user, &user, &err) < 0) {
+        (void)strlcpy(in->reason, err.msg, sizeof(in->reason));
+        return err.code;
+    }
     r = make_folders(in);
+    if (r == 0 && in->plan->user != NULL)
+        r = hand_over(in, &user);
     if (r < 0)
         return r;
     note_session(in);
@@ -252,7 +276,7 @@ int instance_spawn(struct instance *in)
     }
     in->oom_from = cgroup_oom_kills(in->cg); /* one that was taken over has counted before */
     in->oom_live = 0;
-    desc = pack_desc(in);
+    desc = pack_desc(in, in->plan->user != NULL ? &user : NULL);
     if (desc < 0)
         return fail(in, desc, "cannot describe the instance to its keeper");
     strv_add(&argv, in->farm->keeper);

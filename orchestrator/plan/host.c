@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "sys/cpu.h"
+#include "sys/drop.h"
 #include "sys/proc.h"
 
 #define GIT_TIMEOUT_MS   5000
@@ -115,6 +117,32 @@ static void gather_reach(struct plan_host *h, const struct spec_target *t,
     }
 }
 
+/* What the programs would be denied, each once; "" and NULL paths are none. */
+static void gather_user(struct plan_host *h, const struct spec *spec)
+{
+    const struct passwd *pw;
+    struct drop user;
+    struct err err = {0};
+
+    if (drop_find(spec->user, &user, &err) < 0) {
+        strv_add(&h->user_faults, err.msg);
+        return;
+    }
+    pw = getpwnam(spec->user);
+    if (pw != NULL && pw->pw_dir != NULL)
+        str_set(&h->home, pw->pw_dir);
+    drop_children(&user);
+    for (size_t i = 0; i < spec->n_targets; i++) {
+        const struct spec_target *t = &spec->targets[i];
+        const char *const paths[] = {t->harness, t->cmplog,     t->sanitizer, t->replay,
+                                     t->laf,     t->dictionary, t->seeds,     t->mutator};
+
+        for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
+            if (paths[k] != NULL && drop_may_read(&user, paths[k], &err) == -EACCES)
+                strv_add(&h->user_faults, err.msg);
+    }
+}
+
 static void gather_target(struct plan_host *h, const struct spec_target *t,
                           struct plan_target_facts *facts)
 {
@@ -178,8 +206,12 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
     gather_git(h, spec->root);
     h->targets = xcalloc(spec->n_targets + 1, sizeof(*h->targets));
     h->n_targets = spec->n_targets;
+    /* From here on programs under test are asked what they are. */
+    if (spec->user != NULL)
+        gather_user(h, spec);
     for (size_t i = 0; i < spec->n_targets; i++)
         gather_target(h, &spec->targets[i], &h->targets[i]);
+    drop_children(NULL);
     *ret = h;
     return 0;
 }
@@ -192,6 +224,7 @@ void plan_host_free(struct plan_host *h)
         free(h->files[i].path);
     for (size_t i = 0; i < h->n_targets; i++)
         strv_clear(&h->targets[i].reach_required);
+    strv_clear(&h->user_faults);
     free(h->files);
     free(h->targets);
     free(h->cpus);

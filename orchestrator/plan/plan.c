@@ -98,6 +98,7 @@ void plan_free(struct plan *plan)
     free(plan->run_dir);
     free(plan->root);
     free(plan->spec_path);
+    free(plan->user);
     free(plan->cpus);
     for (size_t i = 0; i < plan->n_targets; i++)
         target_clear(&plan->targets[i]);
@@ -345,6 +346,14 @@ static void admit_seeds(const struct spec *spec, size_t i, const struct plan_hos
                     host->targets[i].seeds_error);
 }
 
+static void admit_user(const struct spec *spec, const struct plan_host *host,
+                       struct spec_faults *faults)
+{
+    for (size_t i = 0; i < host->user_faults.n; i++)
+        spec_faults_add(faults, spec_line(spec, "campaign", "user"), "campaign", "user", false, "%s",
+                        host->user_faults.v[i]);
+}
+
 static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl,
                              const struct plan_host *host, int cores)
 {
@@ -363,6 +372,7 @@ static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl
     p->drop_corpus = spec->corpus == SPEC_CORPUS_DROP;
     p->priority = spec->priority;
     p->share_cores = spec->share_cores == SPEC_SHARE_YES;
+    p->user = spec->user != NULL ? xstrdup(spec->user) : NULL;
     p->cores = cores;
     p->n_cpus = host->n_cpus;
     p->cpus = xcalloc((size_t)host->n_cpus, sizeof(*p->cpus));
@@ -413,6 +423,7 @@ int plan_build(const struct spec *spec, const struct aflprobe *afl, const struct
         spec_faults_add(faults, spec_line(spec, "campaign", "name"), "campaign", "name", false,
                         "the name is not 1 to %d of [A-Za-z0-9_-]", PLAN_NAME_MAX);
     cores = cores_of(spec, host, faults);
+    admit_user(spec, host, faults);
     for (size_t i = 0; i < spec->n_targets; i++) {
         admit_instances(spec, i, cores, faults);
         admit_seeds(spec, i, host, faults);

@@ -69,17 +69,29 @@ const struct plan_member plan_members_of_target[] = {
 };
 const struct plan_member plan_members_of_plan[] = {
     M(plan, run_dir, K_PATH), /* first: K_BELOW is judged by it */
-    M(plan, campaign, K_NAME),      M(plan, run_id, K_NAME),
-    M(plan, root, K_PATH),          M(plan, spec_path, K_PATH),
-    M(plan, budget_ms, K_I64),      M(plan, execs, K_I64),
-    M(plan, plateau_ms, K_I64),     M(plan, seed, K_U64),
-    M(plan, stop_on, K_STOP_ON),    M(plan, drop_corpus, K_FLAG_O),
-    M(plan, cores, K_INT),          M(plan, priority, K_I64_O),
-    M(plan, share_cores, K_FLAG_O), M(plan, limits, K_LIMITS),
-    M(plan, afl_path, K_PATH),      M(plan, afl_version, K_TEXT),
-    M(plan, afl_sha256, K_TEXT),    M(plan, afl_showmap, K_PATH_N),
-    M(plan, git_commit, K_TEXT_N),  M(plan, git_dirty, K_BOOL),
-    M(plan, warnings, K_LIST),      {0},
+    M(plan, campaign, K_NAME),
+    M(plan, run_id, K_NAME),
+    M(plan, root, K_PATH),
+    M(plan, spec_path, K_PATH),
+    M(plan, budget_ms, K_I64),
+    M(plan, execs, K_I64),
+    M(plan, plateau_ms, K_I64),
+    M(plan, seed, K_U64),
+    M(plan, stop_on, K_STOP_ON),
+    M(plan, drop_corpus, K_FLAG_O),
+    M(plan, user, K_NAME_O),
+    M(plan, cores, K_INT),
+    M(plan, priority, K_I64_O),
+    M(plan, share_cores, K_FLAG_O),
+    M(plan, limits, K_LIMITS),
+    M(plan, afl_path, K_PATH),
+    M(plan, afl_version, K_TEXT),
+    M(plan, afl_sha256, K_TEXT),
+    M(plan, afl_showmap, K_PATH_N),
+    M(plan, git_commit, K_TEXT_N),
+    M(plan, git_dirty, K_BOOL),
+    M(plan, warnings, K_LIST),
+    {0},
 };
 
 static const char *const stop_on_names[] = {
@@ -105,6 +117,7 @@ static json_t *member_out(const struct plan_member *m, const void *at)
     case K_TEXT:
     case K_TEXT_N:
     case K_NAME:
+    case K_NAME_O:
     case K_PATH:
     case K_PATH_N:
     case K_BELOW:
@@ -151,7 +164,8 @@ static json_t *members_out(const struct plan_member *m, const void *base)
 
         if ((m->kind != K_LIST_O || ((const struct strv *)at)->n > 0) &&
             (m->kind != K_FLAG_O || *(const bool *)at) &&
-            (m->kind != K_I64_O || *(const int64_t *)at != 0))
+            (m->kind != K_I64_O || *(const int64_t *)at != 0) &&
+            (m->kind != K_NAME_O || *(char *const *)at != NULL))
             (void)json_object_set_new(j, m->name, member_out(m, at));
     }
     return j;

@@ -16,6 +16,7 @@ enum plan_kind {
     K_PATH_N,
     K_BELOW, /* K_PATH below run_dir */
     K_BOOL,
+    K_NAME_O, /* left out when it is NULL */
     K_FLAG_O, /* bool, left out when it is false */
     K_INT,    /* int, >= 0 */
     K_I64,    /* int64_t, 0 to NUMBER_MAX */

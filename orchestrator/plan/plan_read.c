@@ -64,7 +64,7 @@ static int text_in(const struct reader *r, const struct plan_member *m, const js
         return bad(r, m->name, "is too long or has a NUL byte");
     if ((m->kind == K_TEXT || m->kind == K_TEXT_N) && !printable(s))
         return bad(r, m->name, "is not printable text");
-    if (m->kind == K_NAME && !path_name_ok(s, PLAN_NAME_MAX))
+    if ((m->kind == K_NAME || m->kind == K_NAME_O) && !path_name_ok(s, PLAN_NAME_MAX))
         return bad(r, m->name, "is not a name");
     if ((m->kind == K_PATH || m->kind == K_PATH_N || m->kind == K_BELOW) && !path_ok(s))
         return bad(r, m->name, "is not an absolute path without \"..\"");
@@ -104,6 +104,7 @@ static int member_in(const struct reader *r, const struct plan_member *m, const 
     case K_TEXT:
     case K_TEXT_N:
     case K_NAME:
+    case K_NAME_O:
     case K_PATH:
     case K_PATH_N:
     case K_BELOW:
@@ -198,7 +199,8 @@ static int members_in(const struct reader *r, const struct plan_member *m, const
         int rc;
 
         v = json_object_get(j, m->name);
-        if (v == NULL && (m->kind == K_LIST_O || m->kind == K_FLAG_O || m->kind == K_I64_O))
+        if (v == NULL && (m->kind == K_LIST_O || m->kind == K_FLAG_O || m->kind == K_I64_O ||
+                          m->kind == K_NAME_O))
             continue;
         if (v == NULL)
             return bad(r, m->name, "is missing");

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "report/judge.h"
 #include "report/measure.h"
+#include "triage/job.h"
 
 struct gate_ask {
     struct gate *g;
@@ -73,8 +74,8 @@ static void push_measures(struct gate *g)
             continue;
         g->asks[i] = (struct gate_ask){g, (enum measure)i};
         g->n_open++;
-        queue_push(g->q, measure_job((enum measure)i, g->plan, pt), g, false, on_answer,
-                   &g->asks[i]);
+        queue_push(g->q, job_for_user(measure_job((enum measure)i, g->plan, pt), g->plan), g, false,
+                   on_answer, &g->asks[i]);
     }
 }
 

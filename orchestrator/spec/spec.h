@@ -78,6 +78,7 @@ struct spec {
     enum spec_share share_cores;          /* with others that share theirs */
     uint64_t seed;
     bool has_seed;
+    char *user; /* NULL: whoever fuzzd is */
     enum spec_stop_on stop_on;
     enum spec_corpus corpus; /* whether a run leaves its corpus to the next */
     struct spec_limits limits;

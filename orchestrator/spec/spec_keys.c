@@ -37,6 +37,7 @@ const struct spec_key spec_keys[] = {
     {"seed", SPEC_CAMPAIGN, SPEC_COUNT, 0, (INT64_C(1) << 53) - 1, "random", "random", "seed of the instances' random choices", CAMPAIGN(seed)},
     {"stop_on", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "never|first", "never", "whether the first finding ends the campaign", CAMPAIGN(stop_on)},
     {"corpus", SPEC_CAMPAIGN, SPEC_ENUM, 0, 0, "keep|drop", "keep", "whether a run begins with the corpus of the last and leaves its own", CAMPAIGN(corpus)},
+    {"user", SPEC_CAMPAIGN, SPEC_NAME, 1, 32, NULL, NULL, "user that targets run as when fuzzd is root", CAMPAIGN(user)},
     {"plants", SPEC_CAMPAIGN, SPEC_PATH_FILE, 0, 0, NULL, NULL, "file with more planted bugs", CAMPAIGN(plants_file)},
 
     {"memory", BOTH, SPEC_SIZE, 16 * MIB, 16 * TIB, NULL, "2G", "memory of a target process", LIMITS(memory_bytes)},

@@ -41,6 +41,7 @@ struct keeper_desc {
     int64_t fsize_bytes;   /* RLIMIT_FSIZE of afl-fuzz, 0 none */
     int cpu;               /* -1: not pinned */
     int statsd_port;       /* 0 none; for the record */
+    int uid, gid;          /* of afl-fuzz and its target; uid 0: as the keeper */
 };
 void keeper_desc_clear(struct keeper_desc *d);
 /*

@@ -95,7 +95,8 @@ static const struct field desc_fields[] = {
     DESC("id", KIND_TEXT, id), DESC("plan", KIND_TEXT, plan_hash),
     DESC("log_max_bytes", KIND_I64, log_max_bytes), DESC("grace_ms", KIND_I64, grace_ms),
     DESC("fsize_bytes", KIND_I64, fsize_bytes), DESC("cpu", KIND_CPU, cpu),
-    DESC_INT("statsd_port", statsd_port, PORT_MAX), FIELD_END};
+    DESC_INT("statsd_port", statsd_port, PORT_MAX), DESC_INT("uid", uid, INT32_MAX),
+    DESC_INT("gid", gid, INT32_MAX), FIELD_END};
 
 static const struct field run_fields[] = {
     RUN_CHARS("id", id), RUN_CHARS("plan", plan_hash),

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "sys/drop.h"
 #include "sys/raw.h"
 #include "sys/seal.h"
 
@@ -26,12 +27,12 @@
 #define HIGH_FD    16 /* above every descriptor that is put into place */
 #define TREE_DEPTH 32
 
-enum step { STEP_SESSION, STEP_PARENT, STEP_CGROUP, STEP_CWD, STEP_LIMITS, STEP_FDS, STEP_EXEC };
+enum step { STEP_SESSION, STEP_PARENT, STEP_CGROUP, STEP_CWD, STEP_LIMITS, STEP_FDS, STEP_USER, STEP_EXEC };
 static const char *const step_names[] = {
     [STEP_SESSION] = "new session",  [STEP_PARENT] = "parent-death signal",
     [STEP_CGROUP] = "enter cgroup",  [STEP_CWD] = "change folder",
     [STEP_LIMITS] = "set limits",    [STEP_FDS] = "file descriptors",
-    [STEP_EXEC] = "execute program",
+    [STEP_USER] = "change user",     [STEP_EXEC] = "execute program",
 };
 struct failure {
     int step;
@@ -156,6 +157,17 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
     rc = child_fds(pc, report_fd);
     if (rc < 0)
         return rc;
+    if (drop_of_children() != NULL) {
+        *step = STEP_USER;
+        rc = drop_self(drop_of_children());
+        /* The kernel forgets the signal when the user changes. */
+        if (rc == 0 && pc->pdeathsig != 0 && prctl(PR_SET_PDEATHSIG, pc->pdeathsig) < 0)
+            rc = -errno;
+        if (rc == 0 && pc->pdeathsig != 0 && getppid() != parent)
+            rc = -ESRCH;
+        if (rc < 0)
+            return rc;
+    }
     *step = STEP_EXEC;
     child_signals();
     if (pc->env != NULL) {

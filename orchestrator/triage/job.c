@@ -12,15 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "sys/drop.h"
 #include "triage/job_input.h"
 #include "triage/job_sweep.h"
 #include "triage/json_util.h"
 #include "triage/replay.h"
+#include "triage/scratch.h"
 
 #define HANG_TIMEOUT_MIN_MS 1000
 #define START_COST_MS       3000 /* of one run beside its time limit, on a busy host */
@@ -232,11 +235,42 @@ static json_t *bundle_run(const json_t *job)
     return json_pack("{s:b, s:s}", "ok", 1, "path", path);
 }
 
+json_t *job_for_user(json_t *job, const struct plan *plan)
+{
+    if (job != NULL && plan->user != NULL)
+        (void)json_object_set_new(job, "user", json_string(plan->user));
+    return job;
+}
+
+/* All that this process starts from here on is started as the job's user. */
+static int become_ready_for_user(const json_t *job, struct err *err)
+{
+    const char *name = json_str(job, "user", "");
+    struct drop user;
+    int r;
+
+    if (*name == '\0')
+        return 0;
+    r = drop_find(name, &user, err);
+    if (r < 0)
+        return r;
+    r = scratch_open_way();
+    if (r < 0)
+        return err_sys(err, r, "the folder of the job");
+    drop_children(&user);
+    /* What is written into the folders of those programs is for them to read; the folders are closed to others. */
+    (void)umask(022);
+    return 0;
+}
+
 json_t *job_run(const json_t *job)
 {
     const char *kind = json_str(job, "job", "");
+    struct err err = {0};
     json_t *answer;
 
+    if (become_ready_for_user(job, &err) < 0)
+        return job_answer_error("%s", err.msg);
     if (strcmp(kind, "input") == 0)
         answer = job_input_run(job);
     else if (strcmp(kind, "reach") == 0)

@@ -23,6 +23,7 @@
  *   "shuffle" stability of what a run leaves                     -> see corpus/job_stability.h
  *   "bundle" makes STATE/bundles/BUCKET.tar.zst                  -> {"path":"..."}
  * failed counts the seeds that fail in the program, or, when none does, the queue entries.
+ * A job with "user": name runs its programs as that user (sys/drop.h).
  * Every answer has "ok": true, or false with "error": text.
  *
  * An "input" answer's "detail" is an object:
@@ -62,6 +63,8 @@ json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t);
  */
 json_t *job_replay_make(const struct plan_target *t, const char *state_dir, const char *dir);
 json_t *job_bundle_make(const char *state_dir, const char *run, const char *bucket);
+/* Has the programs of the job run as the plan's user, if it names one. Returns job. */
+json_t *job_for_user(json_t *job, const struct plan *plan);
 /* Wall time after which fuzz-triage may be killed for this job: a bound over all its runs, milliseconds. */
 int64_t job_deadline_ms(const json_t *job);
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/drop.h"
 #include "sys/proc.h"
 #include "triage/job.h"
 #include "triage/json_util.h"
@@ -36,7 +37,7 @@ static char *scratch_dir(struct err *err)
     const char *tmp = getenv("TMPDIR");
     char *dir = xasprintf("%s/fz-triage.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
 
-    if (mkdtemp(dir) == NULL) {
+    if (drop_mkdtemp(dir) < 0) {
         err_sys(err, -errno, "%s", dir);
         free(dir);
         return NULL;

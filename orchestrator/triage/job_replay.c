@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/drop.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
 #include "triage/json_util.h"
@@ -117,7 +118,9 @@ static int copy_seed(const struct seed *seed, size_t number, int dir)
         return r;
     copy_name(name, sizeof(name), seed, number);
     fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? -errno : file_write_all(fd, data, n);
+    if (fd < 0 || fchmod(fd, 0644) < 0)
+        return -errno;
+    return file_write_all(fd, data, n);
 }
 
 /* The programs that have run have our uid: no folder is trusted to be one, from the state directory on. */
@@ -134,6 +137,9 @@ static int put_aside(struct replay_job *j, struct err *err)
         cleanup_free char *path = path_join(top, names[i]);
 
         r = dirs[i] = path_open_below(state, path, 0700);
+        /* afl-fuzz reads the seeds that passed. */
+        if (r >= 0 && strcmp(names[i], "in") == 0 && drop_of_children() != NULL)
+            r = drop_folder(state, path, drop_of_children());
     }
     if (r < 0)
         (void)err_sys(err, r, "%s", top);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/path.h"
+#include "sys/drop.h"
 #include "sys/proc.h"
 #include "triage/json_util.h"
 #include "triage/replay_env.h"
@@ -331,7 +332,7 @@ int kitrun(const struct kitrun *k, struct kitrun_end *ret, struct err *err)
     if (k->n == 0 || k->n > KITRUN_FILES)
         return err_set(err, -EINVAL, "%s: no inputs, or too many at once",
                        base_name(k->prog->path));
-    if (mkdtemp(dir) == NULL)
+    if (drop_mkdtemp(dir) < 0)
         return err_sys(err, -errno, "%s", dir);
     s = xcalloc(1, sizeof(*s));
     *s = (struct session){.k = k, .end = ret, .err = err, .pidfd = -1, .out_fd = -1, .err_fd = -1};

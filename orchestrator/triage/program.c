@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "plan/elfprobe.h"
 #include "sys/cpu.h"
+#include "sys/drop.h"
 #include "sys/keeper.h"
 #include "triage/json_util.h"
 #include "triage/replay.h"
@@ -55,7 +56,7 @@ int program_open(const json_t *job, int64_t run_ms, struct program *ret, struct 
     if (!elf.is_static && !elf.asan_dynamic)
         ret->preload = path_find_program("fuzz-preload.so");
     ret->scratch = xasprintf("%s/run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
-    if (mkdtemp(ret->scratch) == NULL) {
+    if (drop_mkdtemp(ret->scratch) < 0) {
         r = err_sys(err, -errno, "%s", ret->scratch);
         str_set(&ret->scratch, NULL);
         return r;

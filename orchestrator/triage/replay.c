@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "sys/drop.h"
 #include "sys/keeper.h"
 #include "triage/replay_env.h"
 
@@ -84,7 +85,7 @@ int replay_scratch_make(const char *input, char **ret_dir, char **ret_input, str
     r = file_read(AT_FDCWD, input, REPLAY_INPUT_MAX, &data, &size);
     if (r < 0)
         return err_sys(err, r, "%s", input);
-    if (mkdtemp(dir) == NULL) {
+    if (drop_mkdtemp(dir) < 0) {
         r = -errno;
         return err_sys(err, r, "%s", dir);
     }

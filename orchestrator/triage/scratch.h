@@ -18,4 +18,7 @@ void scratch_remove(const char *record, const char *dir);
  */
 void scratch_sweep(const char *record);
 
+/* In the job's process: lets programs of another user pass through the folder to their own in it. 0 or -errno. */
+int scratch_open_way(void);
+
 #endif

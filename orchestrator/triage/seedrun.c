@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "plan/elfprobe.h"
+#include "sys/drop.h"
 #include "triage/classify.h"
 #include "triage/kitrun.h"
 #include "triage/reach.h"
@@ -237,7 +238,7 @@ static int run_plain(const struct seedrun *s, const struct strv *argv, int64_t t
     char how[64];
     int r;
 
-    if (mkdtemp(dir) == NULL)
+    if (drop_mkdtemp(dir) < 0)
         return err_sys(err, -errno, "%s", dir);
     replay_env_make(&s->prog, &env);
     replay_env_scratch(dir, &env);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another user for programs under test. What they own they may have replaced by anything, so folders are handed over by
+ * descriptors that were opened step by step.
+ */
+#include "sys/drop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/path.h"
+
+static struct drop children;
+static bool children_set;
+
+int drop_find(const char *user, struct drop *ret, struct err *err)
+{
+    const struct passwd *pw;
+
+    if (geteuid() != 0)
+        return err_set(err, -EPERM, "only root can run targets as another user");
+    errno = 0;
+    pw = getpwnam(user);
+    if (pw == NULL)
+        return err_set(err, -ENOENT, "there is no user \"%s\"", user);
+    if (pw->pw_uid == 0 || pw->pw_gid == 0 || pw->pw_uid > INT32_MAX || pw->pw_gid > INT32_MAX)
+        return err_set(err, -EINVAL, "\"%s\" has the rights of root", user);
+    *ret = (struct drop){.uid = pw->pw_uid, .gid = pw->pw_gid};
+    return 0;
+}
+
+int drop_self(const struct drop *d)
+{
+    if (setgroups(1, &d->gid) < 0 || setresgid(d->gid, d->gid, d->gid) < 0 ||
+        setresuid(d->uid, d->uid, d->uid) < 0)
+        return -errno;
+    /* What cannot be undone is tried to be undone. */
+    return setuid(0) == 0 ? -EPERM : 0;
+}
+
+void drop_children(const struct drop *d)
+{
+    children_set = d != NULL;
+    if (d != NULL)
+        children = *d;
+}
+
+const struct drop *drop_of_children(void)
+{
+    return children_set ? &children : NULL;
+}
+
+int drop_mkdtemp(char *template)
+{
+    int rc;
+
+    if (mkdtemp(template) == NULL)
+        return -errno;
+    if (!children_set || lchown(template, children.uid, children.gid) == 0)
+        return 0;
+    rc = -errno;
+    (void)rmdir(template);
+    errno = -rc;
+    return rc;
+}
+
+int drop_give(int fd)
+{
+    return !children_set || fchown(fd, children.uid, children.gid) == 0 ? 0 : -errno;
+}
+
+/* Others may pass a folder of ours; one that is not ours is left as it is. */
+static int open_way(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_uid != geteuid() || (st.st_mode & 0111) == 0111)
+        return 0;
+    return fchmod(fd, (st.st_mode & 0777) | 0111) < 0 ? -errno : 0;
+}
+
+int drop_folder(const char *top, const char *path, const struct drop *d)
+{
+    size_t n = strlen(top);
+    int fd = -1, rc = 0;
+
+    while (n > 1 && top[n - 1] == '/')
+        n--;
+    if (strncmp(path, top, n) != 0 || path[n] != '/')
+        return -EXDEV;
+    for (const char *p = path + n; rc == 0; p += strcspn(p, "/")) {
+        cleanup_free char *part = xstrndup(path, (size_t)(p - path));
+
+        fd = path_open_below(top, part, 0);
+        if (fd < 0)
+            return fd;
+        p += strspn(p, "/");
+        if (*p == '\0')
+            break;
+        rc = open_way(fd);
+        (void)close(fd);
+        fd = -1;
+    }
+    if (rc == 0 && (fchown(fd, d->uid, d->gid) < 0 || fchmod(fd, 0700) < 0))
+        rc = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+static bool has(const struct drop *d, const struct stat *st, mode_t bit)
+{
+    if (st->st_uid == d->uid)
+        return (st->st_mode & (bit << 6)) != 0;
+    return (st->st_mode & (st->st_gid == d->gid ? bit << 3 : bit)) != 0;
+}
+
+int drop_may_read(const struct drop *d, const char *path, struct err *err)
+{
+    cleanup_free char *real = realpath(path, NULL);
+    struct stat st;
+
+    if (real == NULL)
+        return err_sys(err, -errno, "%s", path);
+    for (char *p = real; p != NULL; p = strchr(p + 1, '/')) {
+        cleanup_free char *part = p == real ? xstrdup("/") : xstrndup(real, (size_t)(p - real));
+
+        if (stat(part, &st) < 0)
+            return err_sys(err, -errno, "%s", part);
+        if (!has(d, &st, S_IXOTH))
+            return err_set(err, -EACCES, "%s: the user may not enter %s", path, part);
+    }
+    if (stat(real, &st) < 0)
+        return err_sys(err, -errno, "%s", real);
+    if (!has(d, &st, S_IROTH) || (S_ISDIR(st.st_mode) && !has(d, &st, S_IXOTH)))
+        return err_set(err, -EACCES, "%s: the user may not read it", path);
+    return 0;
+}

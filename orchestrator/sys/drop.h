@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SYS_DROP_H
+#define SYS_DROP_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * Programs under test as another user than root, who started us. Files stay readable to both: root reads everything, and the
+ * user has the folders that his programs write to, reached by folders that all may pass (0711) and only we may list.
+ */
+struct drop {
+    uid_t uid;
+    gid_t gid;
+};
+
+/* The user of that name. 0; -EPERM (we are not root), -ENOENT (no such user), -EINVAL (it is root), with err in one line. */
+int drop_find(const char *user, struct drop *ret, struct err *err);
+
+/*
+ * In a child before exec: becomes that user, in his first group only, without capabilities. The parent-death signal and
+ * what needs root come before, the signal once more after it. Does not allocate. 0 or -errno.
+ */
+int drop_self(const struct drop *d);
+
+/* Every program that this process starts from now on (proc_run, proc_start) is started as that user. NULL: as we are. */
+void drop_children(const struct drop *d);
+const struct drop *drop_of_children(void); /* NULL: none */
+
+/* mkdtemp and open files for those programs: theirs when they are another user's. 0 or -errno (and errno). */
+int drop_mkdtemp(char *template);
+int drop_give(int fd);
+
+/*
+ * Makes path, a folder below top that exists, the user's (0700), and those from top on above it passable for all. No link
+ * is followed. 0, -ELOOP, -EXDEV (it is not below top), -errno.
+ */
+int drop_folder(const char *top, const char *path, const struct drop *d);
+
+/*
+ * Whether the user may read the file, or list the folder, of that absolute path: by its mode bits and those of all folders above it.
+ * 0, or -EACCES with what is in the way in err; -errno.
+ */
+int drop_may_read(const struct drop *d, const char *path, struct err *err);
+
+#endif

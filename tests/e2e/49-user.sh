@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# user = NAME when fuzzd is root: afl-fuzz, the program under test and its replays are that user's, who
+# can write to nothing else; what is found is collected, and a resume goes on in his folders.
+# limit: 300
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
+
+if [ "$(id -u)" -ne 0 ]; then
+    printf '[campaign]\nuser = nobody\n[target a]\nharness = %s\nseeds = seeds/chunk_frame-min\n' \
+        "$HARNESSES/chunk_frame/afl" >"$T/no.ini"
+    sed -i "1a root = $TOP" "$T/no.ini"
+    assert_exit "not root: refused" 2 "$FUZZCTL" check "$T/no.ini"
+    assert_match "in one line" 'user: only root can run targets as another user' "$(cat "$T/out" "$T/err")"
+    exit 0
+fi
+
+# The folders above the state directory, and the builds, are for the user to pass.
+chmod 711 "$T" "$FZ_STATE"
+[ -z "${FZ_RUN_DIR-}" ] || chmod 711 "$FZ_RUN_DIR" "$FZ_RUN_DIR/tmp"
+mkdir "$T/bin" && chmod 755 "$T/bin"
+for v in afl asan replay; do
+    cp "$PLANTS/CHUNK_MAX_PLUS1/chunk_frame/$v" "$T/bin/$v"
+done
+cp -r seeds/chunk_frame-min "$T/bin/seeds"
+chmod -R a+rX "$T/bin"
+cat >"$T/us.ini" <<END
+[campaign]
+name = us
+root = $T/bin
+budget = 90s
+cores = 1
+user = nobody
+
+[target planted]
+harness = afl
+sanitizer = asan
+replay = replay
+seeds = seeds
+instances = 1
+END
+status() {
+    "$FUZZCTL" status us --json | jq -r ".campaigns[0].targets[0]$1"
+}
+fuzzing() {
+    [ "$(status '.instances[0].state')" = fuzzing ]
+}
+judged() {
+    [ "$(status .buckets)" -gt 0 ]
+}
+ids() { # of a process: its user and group, real, effective, saved, file system; and further groups
+    awk '/^Uid:|^Gid:|^Groups:/ { $1 = $1; print }' "/proc/$1/status" | tr '\n' ' '
+}
+uid=$(id -u nobody) gid=$(id -g nobody)
+want="Uid: $uid $uid $uid $uid Gid: $gid $gid $gid $gid Groups: $gid "
+
+for bad in "no-such-user:there is no user \"no-such-user\"" "root:\"root\" has the rights of root"; do
+    sed "s/^user = .*/user = ${bad%%:*}/" "$T/us.ini" >"$T/bad.ini"
+    assert_exit "user ${bad%%:*} is refused" 2 "$FUZZCTL" start "$T/bad.ini"
+    assert_match "in one line" "bad.ini:6: \[campaign\] user: ${bad#*:}" "$(cat "$T/err")"
+done
+chmod 700 "$T/bin/asan"
+assert_exit "a program that he may not read is refused" 2 "$FUZZCTL" start "$T/us.ini"
+assert_match "by name" "user: $T/bin/asan: the user may not read it" "$(cat "$T/err")"
+chmod 755 "$T/bin/asan"
+
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/us.ini"
+check "it fuzzes" wait_for 40 fuzzing
+afl=$(status '.instances[0].pid')
+assert_eq "afl-fuzz is the user's" "$want" "$(ids "$afl")"
+server=$(pgrep -P "$afl" | head -n 1)
+assert_match "there is a program under test" '^[0-9]+$' "$server"
+assert_eq "and so is it" "$want" "$(ids "$server")"
+assert_match "without a capability" '^CapEff:.0000000000000000$' "$(grep CapEff "/proc/$server/status")"
+keeper=$(status '.instances[0].keeper_pid')
+assert_match "their keeper is root's" '^Uid: 0 0 0 0 ' "$(ids "$keeper")"
+check "its inputs are judged" wait_for 60 judged
+assert_match "as a finding of the plant" 'C3' "$("$FUZZCTL" report us)"
+
+# ---- what he can write to --------------------------------------------------------------------
+writable=$(setpriv --reuid=nobody --regid="$gid" --clear-groups find "$FZ_STATE" -writable 2>/dev/null | sed "s,$FZ_STATE/,,")
+assert_eq "only his own folders are his to write to" "" \
+    "$(printf '%s\n' "$writable" | grep -Ev '^campaigns/us/[^/]+/(out/planted|scratch/planted\.main)(/|$)')"
+assert_match "which are" 'out/planted/main' "$(find "$FZ_STATE" -user nobody)"
+assert_eq "nor can he read what else is there" "" \
+    "$(setpriv --reuid=nobody --regid="$gid" --clear-groups find "$FZ_STATE" -type f -readable -not -user nobody 2>/dev/null)"
+
+# ---- stop and resume ---------------------------------------------------------------------------
+execs=$(status '.instances[0].execs_done')
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop us
+assert_exit "every file found is accounted for" 0 "$FUZZCTL" verify
+assert_exit "resume succeeds" 0 "$FUZZCTL" resume us
+check "it fuzzes again" wait_for 40 fuzzing
+assert_eq "as the user" "$want" "$(ids "$(status '.instances[0].pid')")"
+went_on() {
+    [ "$(status '.instances[0].execs_done')" -gt "$execs" ]
+}
+check "from where it was" wait_for 30 went_on
+
+# ---- a link in the place of his folder -----------------------------------------------------------
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop us
+mkdir -m 700 "$T/precious" && echo keep >"$T/precious/is_main_node"
+scratch=$(find "$FZ_STATE/campaigns/us" -path '*/scratch/planted.main' | head -n 1)
+out=$(find "$FZ_STATE/campaigns/us" -path '*/out/planted' | head -n 1)
+mv "$out/main" "$out/moved" && ln -s "$T/precious" "$out/main"
+chown -h nobody "$out/main"
+[ -z "$scratch" ] || { rm -rf "$scratch" && ln -s "$T/precious" "$scratch"; }
+"$FUZZCTL" resume us >"$T/out" 2>&1
+"$FUZZCTL" stop us >/dev/null 2>&1
+assert_eq "a folder elsewhere stays as it was" "keep 0 700" \
+    "$(cat "$T/precious/is_main_node" 2>/dev/null) $(stat -c '%u %a' "$T/precious")"
+rm "$out/main" && mv "$out/moved" "$out/main"

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs as another user: whom we take, what he may read, and folders that become his without a link being followed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/path.h"
+#include "sys/drop.h"
+#include "sys/proc.h"
+
+static char dir[] = "/tmp/fz-drop.XXXXXX";
+
+static void need_root(void)
+{
+    if (geteuid() != 0)
+        skip();
+}
+
+static void mode_is(const char *path, mode_t mode, uid_t uid)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, mode);
+    assert_int_equal(st.st_uid, uid);
+}
+
+static void users_that_are_none_are_refused(void **state)
+{
+    struct drop d = {.uid = 7};
+    struct err err = {0};
+
+    (void)state;
+    need_root();
+    assert_int_equal(drop_find("no-such-user", &d, &err), -ENOENT);
+    assert_int_equal(drop_find("root", &d, &err), -EINVAL);
+    assert_int_equal(d.uid, 7);
+    assert_int_equal(drop_find("nobody", &d, &err), 0);
+    assert_true(d.uid > 0 && d.gid > 0);
+}
+
+static void children_have_the_user_and_nothing_more(void **state)
+{
+    struct strv argv = {0};
+    struct proc_spec ps = {.argv = &argv, .timeout_ms = 10000, .max_out = 4096};
+    struct proc_result pr = {0};
+    struct drop d;
+    struct err err = {0};
+
+    (void)state;
+    need_root();
+    assert_int_equal(drop_find("nobody", &d, &err), 0);
+    strv_add(&argv, "/bin/sh");
+    strv_add(&argv, "-c");
+    strv_add(&argv, "id -u; id -G; sed -n 's/^CapEff:.//p' /proc/self/status");
+    drop_children(&d);
+    assert_int_equal(proc_run(&ps, &pr, &err), 0);
+    drop_children(NULL);
+    char *want = xasprintf("%u\n%u\n0000000000000000\n", (unsigned)d.uid, (unsigned)d.gid);
+    assert_string_equal(pr.out, want);
+    free(want);
+    proc_result_clear(&pr);
+    assert_int_equal(proc_run(&ps, &pr, &err), 0);
+    assert_int_equal(strncmp(pr.out, "0\n", 2), 0);
+    proc_result_clear(&pr);
+    strv_clear(&argv);
+}
+
+static void a_folder_becomes_his_and_the_way_to_it_passable(void **state)
+{
+    char *a = path_join(dir, "a"), *b = path_join(dir, "a/b"), *c = path_join(dir, "a/b/c");
+    struct drop d;
+    struct err err = {0};
+
+    (void)state;
+    need_root();
+    assert_int_equal(drop_find("nobody", &d, &err), 0);
+    assert_int_equal(path_mkdirs(c, 0700), 0);
+    assert_int_equal(drop_folder(dir, c, &d), 0);
+    mode_is(dir, 0711, 0);
+    mode_is(a, 0711, 0);
+    mode_is(b, 0711, 0);
+    mode_is(c, 0700, d.uid);
+    assert_int_equal(drop_folder(dir, "/elsewhere", &d), -EXDEV);
+    assert_int_equal(drop_folder(dir, "/tmp", &d), -EXDEV);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    char *precious = path_join(dir, "precious"), *link = path_join(dir, "link");
+    char *below = path_join(dir, "link/below"), *inner = path_join(dir, "precious/below");
+    struct drop d;
+    struct err err = {0};
+
+    (void)state;
+    need_root();
+    assert_int_equal(drop_find("nobody", &d, &err), 0);
+    assert_int_equal(path_mkdirs(inner, 0700), 0);
+    assert_int_equal(symlink("precious", link), 0);
+    assert_int_equal(drop_folder(dir, link, &d), -ELOOP);
+    assert_int_equal(drop_folder(dir, below, &d), -ELOOP);
+    assert_int_equal(path_unlink_below(dir, below), -ELOOP);
+    mode_is(precious, 0700, 0);
+    mode_is(inner, 0700, 0);
+    free(precious);
+    free(link);
+    free(below);
+    free(inner);
+}
+
+static void what_he_may_not_read_is_named(void **state)
+{
+    char *shut = path_join(dir, "shut"), *file = path_join(dir, "shut/file");
+    struct drop d = {.uid = 65534, .gid = 65534};
+    struct err err = {0};
+    int fd;
+
+    (void)state;
+    need_root();
+    assert_int_equal(path_mkdirs(shut, 0700), 0);
+    fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0644), 0);
+    assert_int_equal(drop_may_read(&d, file, &err), -EACCES);
+    assert_non_null(strstr(err.msg, "may not enter"));
+    assert_int_equal(chmod(shut, 0711), 0);
+    assert_int_equal(drop_may_read(&d, file, &err), 0);
+    assert_int_equal(drop_may_read(&d, shut, &err), -EACCES);
+    assert_int_equal(fchmod(fd, 0640), 0);
+    assert_int_equal(drop_may_read(&d, file, &err), -EACCES);
+    assert_non_null(strstr(err.msg, "may not read it"));
+    assert_int_equal(drop_may_read(&d, "/nonexistent/x", &err), -ENOENT);
+    (void)close(fd);
+    free(shut);
+    free(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(users_that_are_none_are_refused),
+        cmocka_unit_test(children_have_the_user_and_nothing_more),
+        cmocka_unit_test(a_folder_becomes_his_and_the_way_to_it_passable),
+        cmocka_unit_test(a_link_is_not_followed),
+        cmocka_unit_test(what_he_may_not_read_is_named),
+    };
+    int rc;
+
+    if (mkdtemp(dir) == NULL)
+        return 1;
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)path_remove_tree(dir);
+    return rc;
+}
