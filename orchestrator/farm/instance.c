@@ -26,6 +26,7 @@
 #include "farm/cores.h"
 #include "farm/ending.h"
 #include "farm/lastwords.h"
+#include "sys/shmseg.h"
 #include "sys/cpu.h"
 
 #define LOOK_MS       200   /* at a starting instance */
@@ -423,6 +424,18 @@ void instance_keeper_gone(struct instance *in)
     collect_push(in);
 }
 
+/* What a keeper that was killed could not remove: without an IPC namespace segments outlive who made them. */
+static void remove_segments(const struct instance *in)
+{
+    struct keeper_run run;
+
+    if (keeper_run_load(in->spec->run_path, &run) < 0)
+        return;
+    if (!run.own_ipc && run.afl.pid > 0)
+        (void)shmseg_remove(run.afl.pid, run.started_at_ms / 1000, clock_wall_ms() / 1000);
+    keeper_run_clear(&run);
+}
+
 void instance_drained(struct instance *in)
 {
     char words[sizeof(in->reason)], last[200] = "";
@@ -431,6 +444,8 @@ void instance_drained(struct instance *in)
     int loaded = keeper_exit_load(in->spec->exit_path, &ex);
 
     in->draining = false;
+    if (loaded != 0)
+        remove_segments(in);
     note_pids(in);                     /* it may have ended before the first look */
     instance_tick(in, clock_now_ms()); /* figures written at the end */
     (void)instance_oom_kills(in);
