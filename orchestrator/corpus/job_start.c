@@ -16,6 +16,7 @@
 #include "corpus/inputs.h"
 #include "corpus/keptdir.h"
 #include "corpus/pick.h"
+#include "sys/drop.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
 #include "triage/json_util.h"
@@ -142,6 +143,16 @@ static int copy(struct start *s, const char *to, const struct strv *files, struc
     return files->n > 0 ? keptdir_copy(s->state_dir, path, files->v, files->n, err) : 0;
 }
 
+/* afl-fuzz reads it as whoever it is. */
+static int give_start(const struct start *s)
+{
+    cleanup_free char *path = path_join(s->dir, "start");
+
+    return drop_of_children() == NULL
+               ? 0
+               : drop_folder_and_files(s->state_dir, path, drop_of_children());
+}
+
 static void add_number(json_t *j, const char *key, int64_t more)
 {
     (void)json_object_set_new(j, key, json_integer(json_int(j, key, 0) + more));
@@ -192,6 +203,10 @@ json_t *corpus_start_run(const json_t *job)
         say(&s, &err);
     if (r < 0 && s.crashes.n + s.hangs.n > 0) /* what failed must not get lost */
         (void)json_object_set_new(s.answer, "why", json_string(s.why));
+    if (r == 0 && s.files.n > 0 && (r = give_start(&s)) < 0) {
+        (void)err_sys(&err, r, "%s/start", s.dir);
+        say(&s, &err);
+    }
     answer_fill(&s, r == 0);
     pick_result_clear(&s.pick);
     strv_clear(&s.inputs);

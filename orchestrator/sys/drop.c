@@ -5,6 +5,7 @@
  */
 #include "sys/drop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -118,6 +119,33 @@ int drop_folder(const char *top, const char *path, const struct drop *d)
     if (fd >= 0)
         (void)close(fd);
     return rc;
+}
+
+int drop_folder_and_files(const char *top, const char *path, const struct drop *d)
+{
+    int fd = path_open_below(top, path, 0);
+    cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *de;
+
+    if (fd < 0)
+        return fd;
+    if (dir == NULL) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    while ((de = readdir(dir)) != NULL)
+        if (de->d_name[0] != '.' &&
+            fchownat(fd, de->d_name, d->uid, d->gid, AT_SYMLINK_NOFOLLOW) < 0)
+            return -errno;
+    int r = drop_folder(top, path, d);
+
+    if (r == 0) {
+        const char *name;
+        cleanup_close int above = path_open_parent_below(top, path, &name);
+
+        r = above < 0 ? above : fchmod(above, 0755) < 0 ? -errno : 0;
+    }
+    return r;
 }
 
 static bool has(const struct drop *d, const struct stat *st, mode_t bit)

@@ -39,6 +39,12 @@ int drop_give(int fd);
 int drop_folder(const char *top, const char *path, const struct drop *d);
 
 /*
+ * The same with the files in it, which nobody but us has written to so far; the folder it is in may be listed, as afl-fuzz
+ * wants of the one above its seeds. Source: AFL++ src/afl-fuzz.c, "Unable to access '%s/..'".
+ */
+int drop_folder_and_files(const char *top, const char *path, const struct drop *d);
+
+/*
  * Whether the user may read the file, or list the folder, of that absolute path: by its mode bits and those of all folders above it.
  * 0, or -EACCES with what is in the way in err; -errno.
  */

@@ -118,9 +118,7 @@ static int copy_seed(const struct seed *seed, size_t number, int dir)
         return r;
     copy_name(name, sizeof(name), seed, number);
     fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || fchmod(fd, 0644) < 0)
-        return -errno;
-    return file_write_all(fd, data, n);
+    return fd < 0 ? -errno : file_write_all(fd, data, n);
 }
 
 /* The programs that have run have our uid: no folder is trusted to be one, from the state directory on. */
@@ -137,9 +135,6 @@ static int put_aside(struct replay_job *j, struct err *err)
         cleanup_free char *path = path_join(top, names[i]);
 
         r = dirs[i] = path_open_below(state, path, 0700);
-        /* afl-fuzz reads the seeds that passed. */
-        if (r >= 0 && strcmp(names[i], "in") == 0 && drop_of_children() != NULL)
-            r = drop_folder(state, path, drop_of_children());
     }
     if (r < 0)
         (void)err_sys(err, r, "%s", top);
@@ -152,6 +147,14 @@ static int put_aside(struct replay_job *j, struct err *err)
         r = copy_seed(seed, i, dirs[j->fates[i]]);
         if (r < 0)
             (void)err_sys(err, r, "%s", seed->path);
+    }
+    if (r >= 0 && drop_of_children() != NULL) {
+        cleanup_free char *in = path_join(top, names[FATE_PASSED]);
+
+        /* afl-fuzz reads the seeds that passed. */
+        r = drop_folder_and_files(state, in, drop_of_children());
+        if (r < 0)
+            (void)err_sys(err, r, "%s", in);
     }
     for (size_t i = 0; i < 4; i++) {
         if (dirs[i] >= 0)

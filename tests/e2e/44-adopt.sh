@@ -202,6 +202,11 @@ prefix=${prefix##*/}
 [ -n "$prefix" ] || prefix=$(sed -n 's,.*/\(fuzzd-[0-9a-f]*\)/.*,\1,p' "/proc/$(sed 's/pid \([0-9]*\).*/\1/' "$FZ_STATE/fuzzd.lock")/cgroup" | head -n 1)
 if [ -z "$prefix" ]; then
     skip "cgroups of a killed idle fuzzd" "there are no cgroups here"
+elif grep -q 'cgroups v2, from scope' "$FZ_STATE/fuzzd.log"; then
+    check "a fuzzd without work has a scope" test -n "$(left)"
+    kill_daemon
+    check "which systemd takes away when it is killed" wait_for 10 none_left
+    assert_exit "status finds none" 0 "$FUZZCTL" status
 else
     kill_daemon
     check "a fuzzd that is killed leaves its cgroups" test -n "$(left)"

@@ -97,11 +97,17 @@ went_on() {
 }
 check "from where it was" wait_for 30 went_on
 
+# ---- the next run, from what this one came to --------------------------------------------------------
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop us
+assert_exit "another run starts" 0 "$FUZZCTL" start "$T/us.ini"
+check "it fuzzes" wait_for 40 fuzzing
+assert_eq "as the user" "$want" "$(ids "$(status '.instances[0].pid')")"
+
 # ---- a link in the place of his folder -----------------------------------------------------------
 assert_exit "stop succeeds" 0 "$FUZZCTL" stop us
 mkdir -m 700 "$T/precious" && echo keep >"$T/precious/is_main_node"
-scratch=$(find "$FZ_STATE/campaigns/us" -path '*/scratch/planted.main' | head -n 1)
-out=$(find "$FZ_STATE/campaigns/us" -path '*/out/planted' | head -n 1)
+scratch=$(find "$FZ_STATE/campaigns/us" -path '*/scratch/planted.main' | sort | tail -n 1)
+out=$(find "$FZ_STATE/campaigns/us" -path '*/out/planted' | sort | tail -n 1)
 mv "$out/main" "$out/moved" && ln -s "$T/precious" "$out/main"
 chown -h nobody "$out/main"
 [ -z "$scratch" ] || { rm -rf "$scratch" && ln -s "$T/precious" "$scratch"; }
