@@ -108,9 +108,9 @@ check() {
     if "$@"; then ok "$fz_name"; else not_ok "$fz_name"; fi
 }
 
-# wait_for SECONDS CMD…: polls CMD five times a second until it succeeds.
+# wait_for SECONDS CMD…: polls CMD five times a second until it succeeds; FZ_SLOW=N on a host that is N times slower.
 wait_for() {
-    fz_tries=$(($1 * 5))
+    fz_tries=$(($1 * 5 * ${FZ_SLOW:-1}))
     shift
     while ! "$@"; do
         fz_tries=$((fz_tries - 1))
