@@ -350,8 +350,8 @@ static void admit_user(const struct spec *spec, const struct plan_host *host,
                        struct spec_faults *faults)
 {
     for (size_t i = 0; i < host->user_faults.n; i++)
-        spec_faults_add(faults, spec_line(spec, "campaign", "user"), "campaign", "user", false, "%s",
-                        host->user_faults.v[i]);
+        spec_faults_add(faults, spec_line(spec, "campaign", "user"), "campaign", "user", false,
+                        "%s", host->user_faults.v[i]);
 }
 
 static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl,

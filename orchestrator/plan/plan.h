@@ -45,12 +45,12 @@ struct plan_host {
     int machine;   /* e_machine of programs this host runs */
     char *run_dir; /* absolute, of this run; a print-only plan uses a made-up last part "RUN" */
     char *run_id;
-    char *path, *home;      /* PATH and HOME for the instances */
+    char *path, *home;       /* PATH and HOME for the instances */
     struct strv user_faults; /* why the spec's user cannot be, or cannot read */
-    bool core_pattern_pipe; /* /proc/sys/kernel/core_pattern starts with '|' */
-    char *preload;          /* path of fuzz-preload.so or NULL */
-    uint64_t seed;          /* used when the spec names none */
-    char *git_commit;       /* of spec->root, NULL: no repository */
+    bool core_pattern_pipe;  /* /proc/sys/kernel/core_pattern starts with '|' */
+    char *preload;           /* path of fuzz-preload.so or NULL */
+    uint64_t seed;           /* used when the spec names none */
+    char *git_commit;        /* of spec->root, NULL: no repository */
     bool git_dirty;
     struct plan_file *files;
     size_t n_files;
@@ -109,7 +109,7 @@ struct plan {
     bool drop_corpus; /* it begins with the seeds alone and leaves nothing to the next run */
     int64_t priority;
     bool share_cores; /* with others that share theirs */
-    char *user; /* that afl-fuzz and all programs under test run as; NULL: as fuzzd */
+    char *user;       /* that afl-fuzz and all programs under test run as; NULL: as fuzzd */
     int cores;
     int *cpus; /* the CPUs it may use, cores of them or more */
     int n_cpus;

@@ -27,12 +27,21 @@
 #define HIGH_FD    16 /* above every descriptor that is put into place */
 #define TREE_DEPTH 32
 
-enum step { STEP_SESSION, STEP_PARENT, STEP_CGROUP, STEP_CWD, STEP_LIMITS, STEP_FDS, STEP_USER, STEP_EXEC };
+enum step {
+    STEP_SESSION,
+    STEP_PARENT,
+    STEP_CGROUP,
+    STEP_CWD,
+    STEP_LIMITS,
+    STEP_FDS,
+    STEP_USER,
+    STEP_EXEC
+};
 static const char *const step_names[] = {
-    [STEP_SESSION] = "new session",  [STEP_PARENT] = "parent-death signal",
-    [STEP_CGROUP] = "enter cgroup",  [STEP_CWD] = "change folder",
-    [STEP_LIMITS] = "set limits",    [STEP_FDS] = "file descriptors",
-    [STEP_USER] = "change user",     [STEP_EXEC] = "execute program",
+    [STEP_SESSION] = "new session", [STEP_PARENT] = "parent-death signal",
+    [STEP_CGROUP] = "enter cgroup", [STEP_CWD] = "change folder",
+    [STEP_LIMITS] = "set limits",   [STEP_FDS] = "file descriptors",
+    [STEP_USER] = "change user",    [STEP_EXEC] = "execute program",
 };
 struct failure {
     int step;
