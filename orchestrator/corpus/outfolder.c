@@ -24,6 +24,35 @@
 #include "engine/forkserver.h"
 
 #define FILE_MODE 0644
+#define NAME_CUT                                                                                   \
+    200 /* a longer name leaves no room for what is put behind it while it is written */
+
+/* path as it can be renamed to: without slashes behind it. */
+static char *place_of(const char *path)
+{
+    char *place = xstrdup(path);
+    size_t n = strlen(place);
+
+    while (n > 1 && place[n - 1] == '/')
+        place[--n] = '\0';
+    return place;
+}
+
+/* Whether something can be made at place and renamed to it. 0 or -errno. */
+static int can_be_made(const char *place)
+{
+    const char *slash = strrchr(place, '/'), *name = slash != NULL ? slash + 1 : place;
+    cleanup_free char *parent = slash == NULL    ? xstrdup(".")
+                                : slash == place ? xstrdup("/")
+                                                 : xstrndup(place, (size_t)(slash - place));
+    struct stat st;
+
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return -EINVAL;
+    if (stat(parent, &st) < 0)
+        return -errno;
+    return !S_ISDIR(st.st_mode) ? -ENOTDIR : access(parent, W_OK | X_OK) < 0 ? -errno : 0;
+}
 
 static bool is_empty_folder(const char *path)
 {
@@ -38,9 +67,15 @@ static bool is_empty_folder(const char *path)
 
 int outfolder_check(const char *path, struct err *err)
 {
+    cleanup_free char *place = place_of(path);
     struct stat st;
+    int rc = can_be_made(place);
 
-    if (lstat(path, &st) < 0)
+    if (rc == -EINVAL)
+        return err_set(err, rc, "%s: is no name that a new folder can have", path);
+    if (rc < 0)
+        return err_sys(err, rc, "%s: no folder can be made there", path);
+    if (lstat(place, &st) < 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "%s", path);
     if (!S_ISDIR(st.st_mode))
         return err_set(err, -ENOTDIR, "%s: is there and no folder", path);
@@ -62,9 +97,9 @@ static int copy_one(int dir, const struct outfolder_file *f, size_t *ret_size, s
 
     if (rc < 0)
         return err_sys(err, rc, "%s", f->path);
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (strlen(name) > NAME_CUT || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         hash_sha256_hex(data, *ret_size, hex);
-        other = xasprintf("%.200s-%.12s", name, hex);
+        other = xasprintf("%.*s-%.12s", NAME_CUT, name, hex);
         name = other;
     }
     rc = file_write_atomic(dir, name, data, *ret_size, FILE_MODE);
@@ -74,7 +109,8 @@ static int copy_one(int dir, const struct outfolder_file *f, size_t *ret_size, s
 int outfolder_write(const char *path, const struct outfolder_file *files, size_t n,
                     uint64_t *ret_bytes, struct err *err)
 {
-    cleanup_free char *tmp = xasprintf("%s.tmp-%d", path, (int)getpid());
+    cleanup_free char *place = place_of(path);
+    cleanup_free char *tmp = xasprintf("%s.tmp-%d", place, (int)getpid());
     cleanup_close int dir = -1;
     uint64_t bytes = 0;
     int rc = 0;
@@ -90,7 +126,7 @@ int outfolder_write(const char *path, const struct outfolder_file *files, size_t
         rc = copy_one(dir, &files[i], &size, err);
         bytes += size;
     }
-    if (rc == 0 && rename(tmp, path) < 0)
+    if (rc == 0 && rename(tmp, place) < 0)
         rc = err_sys(err, -errno, "%s", path);
     if (rc < 0)
         (void)path_remove_tree(tmp);

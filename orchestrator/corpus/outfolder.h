@@ -17,7 +17,8 @@ struct outfolder_file {
         name; /* in the folder; NULL: path's own. A part of its hash is added where another content has it already */
 };
 
-/* Whether path may be made: it is not there, or an empty folder. 0, or -EEXIST, -ENOTDIR, -errno with what is in the way. */
+/* Whether path may be made: it is not there, or an empty folder, and it is in a folder that we may write. 0, or -EEXIST, -ENOTDIR,
+ * -EINVAL ("." and the like), -errno with what is in the way. */
 int outfolder_check(const char *path, struct err *err);
 /* 0 with the sum of sizes, or -errno and nothing written. */
 int outfolder_write(const char *path, const struct outfolder_file *files, size_t n,
