@@ -52,12 +52,22 @@ static void on_signal(int sig)
     manyrun_stop = sig;
 }
 
+/* Who started us with nohup wants us to outlive the terminal. */
+static void catch_hangup(const struct sigaction *sa)
+{
+    struct sigaction now;
+
+    if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, sa, NULL);
+}
+
 void manyrun_catch(void)
 {
     const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
+    catch_hangup(&sa);
 }
 
 void manyrun_catch_all(void)
@@ -66,7 +76,7 @@ void manyrun_catch_all(void)
 
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
-    (void)sigaction(SIGHUP, &sa, NULL);
+    catch_hangup(&sa);
 }
 
 void manyrun_progress_begin(struct manyrun_progress *p, const struct cmd_env *env)

@@ -33,9 +33,9 @@ int manyrun_option(const struct cmd_entry *e, struct manyrun_limits *l, int opt,
 /* What was not given gets its default. */
 void manyrun_defaults(struct manyrun_limits *l);
 
-/* From now on the first SIGINT or SIGTERM sets manyrun_stop, the second one ends us. */
+/* From now on the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP sets manyrun_stop, the second one ends us. */
 void manyrun_catch(void);
-/* The same, and SIGHUP, as often as they come: for a verb that has much to clear away. */
+/* The same, as often as they come: for a verb that has much to clear away. */
 void manyrun_catch_all(void);
 extern volatile sig_atomic_t manyrun_stop;
 
