@@ -20,6 +20,7 @@
 #define BUCKETS       8
 #define SHA_BYTES     32 /* half of the hex digits: enough to tell equals apart */
 #define STABLE_ROUNDS 16
+#define FAILED        UINT8_MAX /* instead of how often a map agrees */
 #define TABLE_START   1024
 
 /* What one run gave, until its turn comes: small, since some thousands may wait behind one that hangs. */
@@ -64,10 +65,9 @@ struct distill {
     size_t done, all;
     const size_t *chosen;
     size_t n_chosen;
-    uint64_t *first; /* maps of the chosen, by their place among them */
-    uint64_t *second;
-    bool *agrees; /* two of three */
+    uint8_t *agrees; /* how often, by their place among the chosen */
     int round;
+    uint64_t *map; /* of each input, by its hash; 0: none */
     bool *is_aside;
 };
 
@@ -174,6 +174,7 @@ static int run_pass(struct distill *d, const struct strv *files, const size_t *o
                                    .engine = d->o->engine,
                                    .inputs = n,
                                    .workers = d->o->jobs,
+                                   .warm = true,
                                    .read = read_file,
                                    .done = run_done,
                                    .ctx = &p,
@@ -239,32 +240,49 @@ static bool is_best(struct distill *d, const struct got *g)
     return true;
 }
 
-static void take_input(struct distill *d, size_t index, const struct got *g)
+/* Whether it ended well; if not it is set aside. */
+static bool is_well(struct distill *d, size_t index, const struct got *g)
 {
     static const enum distill_aside why[] = {[FORKSERVER_CRASH] = DISTILL_CRASH,
                                              [FORKSERVER_TIMEOUT] = DISTILL_TIMEOUT,
                                              [FORKSERVER_LOST] = DISTILL_LOST};
+
+    if (g->code == 0 && g->end == FORKSERVER_OK && !g->unstable)
+        return true;
+    set_aside(d, index,
+              g->code < 0               ? DISTILL_UNREAD
+              : g->end != FORKSERVER_OK ? why[g->end]
+                                        : DISTILL_UNSTABLE);
+    d->map[index] = 0;
+    return false;
+}
+
+static void consider(struct distill *d, size_t index, const struct got *g)
+{
     const bool must = index < d->o->must;
 
-    if (g->code < 0) {
-        set_aside(d, index, DISTILL_UNREAD);
-        return;
-    }
-    if (g->end != FORKSERVER_OK) {
-        set_aside(d, index, why[g->end]);
-        return;
-    }
-    if (g->unstable) {
-        set_aside(d, index, DISTILL_UNSTABLE);
-        return;
-    }
-    d->ret->input_bytes += g->size;
+    d->map[index] = g->hash;
     if (g->more == NULL)
         return;
     if (is_best(d, g) || must)
         cover_add(d->cover, index, g->size, g->more->sha, g->more->tuples, g->more->n, must);
     if (cover_bytes(d->cover) > d->ret->peak_bytes)
         d->ret->peak_bytes = cover_bytes(d->cover);
+}
+
+static void take_input(struct distill *d, size_t index, const struct got *g)
+{
+    if (!is_well(d, index, g))
+        return;
+    d->ret->input_bytes += g->size;
+    consider(d, index, g);
+}
+
+/* One that is looked at again. */
+static void take_other(struct distill *d, size_t index, const struct got *g)
+{
+    if (is_well(d, index, g))
+        consider(d, index, g);
 }
 
 static size_t place_of(const struct distill *d, size_t index)
@@ -284,31 +302,56 @@ static size_t place_of(const struct distill *d, size_t index)
 
 static void take_again(struct distill *d, size_t index, const struct got *g)
 {
-    static const uint64_t none = 0;
+    const bool well = g->code == 0 && g->end == FORKSERVER_OK && !g->unstable;
     const size_t at = place_of(d, index);
-    const uint64_t hash = g->code == 0 && g->end == FORKSERVER_OK && !g->unstable ? g->hash : none;
 
-    if (d->round == 0)
-        d->first[at] = hash;
-    else if (d->round == 1)
-        d->second[at] = hash;
-    else
-        d->agrees[at] =
-            hash != none && d->first[at] != none && d->second[at] != none &&
-            (hash == d->first[at] || hash == d->second[at] || d->first[at] == d->second[at]);
+    if (!well)
+        d->agrees[at] = FAILED;
+    else if (d->agrees[at] != FAILED)
+        d->agrees[at] += g->hash == d->map[index];
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
 }
 
 /*
- * Runs the chosen three times, the second time backwards: one whose end is not always well, or of whose maps no two are equal (a fresh
- * child's first run may differ), is unstable.
+ * Others did what those that were dropped did, in more bytes: they stand in for them. lost[0..n) are
+ * hashes of maps.
+ */
+static int stand_in(struct distill *d, uint64_t *lost, size_t n, struct err *err)
+{
+    cleanup_free size_t *others = xcalloc(d->o->inputs->n + 1, sizeof(*others));
+    size_t n_others = 0;
+
+    qsort(lost, n, sizeof(*lost), by_hash);
+    for (size_t i = 0; i < n; i++)
+        find_slot(d, lost[i])->size = UINT32_MAX;
+    for (size_t i = d->o->must; i < d->o->inputs->n; i++) {
+        if (!d->is_aside[i] && d->map[i] != 0 &&
+            bsearch(&d->map[i], lost, n, sizeof(*lost), by_hash) != NULL)
+            others[n_others++] = i;
+    }
+    d->all += n_others;
+    for (size_t i = 0; i < n_others; i++)
+        cover_drop(d->cover, others[i]); /* or it would be there twice */
+    return run_pass(d, d->o->inputs, others, n_others, take_other, err);
+}
+
+/*
+ * Runs the chosen three times, the second time backwards. One that does not always end well, or whose map is twice
+ * another than the one that it was chosen for, is unstable.
  */
 static int run_again(struct distill *d, bool *ret_dropped, struct err *err)
 {
     cleanup_free size_t *back = xcalloc(d->n_chosen + 1, sizeof(*back));
+    cleanup_free uint64_t *lost = xcalloc(d->n_chosen + 1, sizeof(*lost));
+    size_t n_lost = 0;
     int rc = 0;
 
-    d->first = xcalloc(d->n_chosen + 1, sizeof(*d->first));
-    d->second = xcalloc(d->n_chosen + 1, sizeof(*d->second));
     d->agrees = xcalloc(d->n_chosen + 1, sizeof(*d->agrees));
     for (size_t i = 0; i < d->n_chosen; i++)
         back[i] = d->chosen[d->n_chosen - 1 - i];
@@ -316,18 +359,16 @@ static int run_again(struct distill *d, bool *ret_dropped, struct err *err)
     for (d->round = 0; d->round < 3 && rc == 0; d->round++)
         rc = run_pass(d, d->o->inputs, d->round == 1 ? back : d->chosen, d->n_chosen, take_again,
                       err);
-    *ret_dropped = false;
     for (size_t i = 0; i < d->n_chosen && rc == 0; i++) {
-        if (d->agrees[i])
+        if (d->agrees[i] != FAILED && d->agrees[i] >= 2)
             continue;
-        *ret_dropped = true;
+        lost[n_lost++] = d->map[d->chosen[i]];
         cover_drop(d->cover, d->chosen[i]);
         set_aside(d, d->chosen[i], DISTILL_UNSTABLE);
     }
-    free(d->first);
-    free(d->second);
     free(d->agrees);
-    return rc;
+    *ret_dropped = n_lost > 0;
+    return rc == 0 && n_lost > 0 ? stand_in(d, lost, n_lost, err) : rc;
 }
 
 /* ---- all of it ---- */
@@ -371,6 +412,7 @@ int distill_run(const struct distill_opts *o, struct distill_result *ret, struct
     if (opts.cap_bytes == 0)
         opts.cap_bytes = DISTILL_CAP_BYTES;
     d.is_aside = xcalloc(o->inputs->n + 1, sizeof(*d.is_aside));
+    d.map = xcalloc(o->inputs->n + 1, sizeof(*d.map));
     d.all = n_against + o->inputs->n;
     rc = run_pass(&d, o->against, NULL, n_against, take_against, err);
     if (rc == 0 && d.cover != NULL)
@@ -389,6 +431,7 @@ int distill_run(const struct distill_opts *o, struct distill_result *ret, struct
     cover_free(d.cover);
     free(d.table);
     free(d.is_aside);
+    free(d.map);
     if (rc < 0)
         distill_result_clear(ret);
     return rc;

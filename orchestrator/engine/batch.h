@@ -46,6 +46,8 @@ struct batch;
 /* As forkserver_open; the program must carry FZ_RING_MARK. max_attempts: of an input whose harness is lost; 0: 2. */
 int batch_open(const struct forkserver_opts *opts, int max_attempts, struct batch **ret,
                struct err *err);
+/* From now on a fresh process runs its first input twice, and the second run counts. */
+void batch_warm(struct batch *b);
 /* Runs all. 0, or -errno when the harness could not be started again; done() was not called for some then. */
 int batch_run(struct batch *b, const struct batch_input *in, size_t n,
               const struct batch_calls *calls, struct err *err);

@@ -219,6 +219,11 @@ void forkserver_fresh(struct forkserver *fs)
     fs->child_waits = false;
 }
 
+bool forkserver_waits(const struct forkserver *fs)
+{
+    return fs->server > 0 && fs->child_waits;
+}
+
 uint8_t *forkserver_map(struct forkserver *fs)
 {
     return fs->map;

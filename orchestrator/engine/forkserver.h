@@ -77,6 +77,8 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
  * to run.
  */
 void forkserver_fresh(struct forkserver *fs);
+/* Whether its child is done with one input and waits for the next: what it does only once, it has done. */
+bool forkserver_waits(const struct forkserver *fs);
 /* Counts of the last run, one byte an edge; valid and writable until the next. */
 uint8_t *forkserver_map(struct forkserver *fs);
 size_t forkserver_map_bytes(const struct forkserver *fs);

@@ -35,7 +35,8 @@ struct shared {
     pthread_mutex_t lock; /* of what follows, and of calls of done() */
     size_t next;
     int workers;
-    int code; /* of the first that failed */
+    size_t map_bytes; /* of the first that came up; 0: none, or there are no maps */
+    int code;         /* of the first that failed */
     struct err *err;
 };
 
@@ -130,7 +131,11 @@ static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct r
 
     r->run.end = FORKSERVER_LOST;
     for (int i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
+        bool cold = job->warm && !forkserver_waits(w->fs);
+
         rc = forkserver_run(w->fs, data, size, &r->run, err);
+        if (rc == 0 && cold && r->run.end == FORKSERVER_OK && forkserver_waits(w->fs))
+            rc = forkserver_run(w->fs, data, size, &r->run, err);
         if (rc < 0)
             return rc;
     }
@@ -270,13 +275,49 @@ static void pin(int cpu)
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+static int open_batch(struct worker *w, const struct forkserver_opts *opts, struct err *err)
+{
+    const struct runner_job *job = w->shared->job;
+    int rc = batch_open(opts, job->max_attempts, &w->batch, err);
+
+    if (rc == 0 && job->warm)
+        batch_warm(w->batch);
+    return rc;
+}
+
 static int worker_open(struct worker *w, const struct forkserver_opts *opts, struct err *err)
 {
     if (w->shared->job->engine == RUNNER_NATIVE)
         return native_open(opts, &w->native, err);
     if (w->shared->job->engine == RUNNER_BATCH)
-        return batch_open(opts, w->shared->job->max_attempts, &w->batch, err);
+        return open_batch(w, opts, err);
     return forkserver_open(opts, &w->fs, err);
+}
+
+static size_t worker_map_bytes(const struct worker *w)
+{
+    return w->batch != NULL ? batch_map_bytes(w->batch)
+           : w->fs != NULL  ? forkserver_map_bytes(w->fs)
+                            : 0;
+}
+
+/* Maps of several servers are put together, so they are of one size. */
+static int worker_agrees(struct worker *w, struct err *err)
+{
+    struct shared *s = w->shared;
+    const size_t own = worker_map_bytes(w);
+    size_t first;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->map_bytes == 0)
+        s->map_bytes = own;
+    first = s->map_bytes;
+    (void)pthread_mutex_unlock(&s->lock);
+    return own == first
+               ? 0
+               : err_set(err, -EPROTO,
+                         "%s: started twice, its coverage map has another size (%zu and %zu bytes)",
+                         s->job->program.path, first, own);
 }
 
 static void *worker_main(void *arg)
@@ -298,6 +339,8 @@ static void *worker_main(void *arg)
     }
     if (rc == 0)
         rc = worker_open(w, &opts, &err);
+    if (rc == 0)
+        rc = worker_agrees(w, &err);
     while (rc == 0 && (n = take(w->shared, w->chunk, &first)) > 0)
         rc =
             w->batch != NULL ? read_and_run_batch(w, first, n, &err) : read_and_run(w, first, &err);

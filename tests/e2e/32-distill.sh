@@ -112,6 +112,34 @@ cp "$T/bad/A" "$T/crashes/"
 assert_exit "only crashes" 0 $D "$P" "$T/crashes" --json -o "$T/out11"
 assert_eq "leave an empty corpus" "0 0" "$(jq .kept "$T/out") $(find "$T/out11" -type f | wc -l)"
 
+# ---- what is done only once, or by turns ----------------------------------------------------
+O=$T/once
+AFL_QUIET=1 afl-clang-fast -O1 -o "$O" tests/engine/once.c >/dev/null 2>&1 || not_ok "once.c is built"
+python3 - "$T/words" <<'PY'
+import os, random, sys
+random.seed(4)
+os.makedirs(sys.argv[1])
+for i in range(1500):
+    name = os.path.join(sys.argv[1], f"{i:05}")
+    open(name, "wb").write(bytes(random.choice(b"abcgpqwxyzI0") for _ in range(random.randint(1, 12))))
+PY
+for k in 1 2 3 4; do
+    rm -rf "$T/out20"
+    # shellcheck disable=SC2086
+    $D "$O" --jobs $((k % 2 + 1)) "$T/words" -o "$T/out20" >"$T/out" 2>"$T/err"
+    echo "$(cat "$T/out20"/* | sha256sum) $(find "$T/out20" -type f -printf '%f\n' | sort | tr '\n' ' ')"
+done | sort -u >"$T/ways"
+assert_eq "what is done only once does not decide who is kept" 1 "$(wc -l <"$T/ways")"
+mkdir "$T/turns"
+printf a >"$T/turns/0"
+printf r >"$T/turns/1"
+printf xyz >"$T/turns/2"
+printf xyzz >"$T/turns/3"
+# shellcheck disable=SC2086
+assert_exit "who does another thing by turns" 0 $D "$O" --jobs 1 --edges-only "$T/turns" -o "$T/out21" --json
+assert_eq "is set aside" "unstable" "$(jq -r '.set_aside[].why' "$T/out")"
+assert_match "and another stands in for it" "xyz" "$(cat "$T/out21"/*)"
+
 # ---- what is refused, nothing half-written ---------------------------------------------------
 # shellcheck disable=SC2086
 assert_exit "a folder with something in it" 2 $D "$H" "$T/in" -o "$T/out1"
@@ -129,14 +157,26 @@ assert_exit "no output" 2 $D "$H" "$T/in"
 assert_exit "an unknown target" 2 "$FUZZCTL" distill --target nix conf/campaigns/chunk_frame.ini "$T/in" -o "$T/x"
 assert_match "is told what there is" "there are: chunk_frame" "$(cat "$T/err")"
 # shellcheck disable=SC2086
-assert_exit "a folder that cannot be made" 1 $D "$H" "$T/in" -o /proc/fz/x
+for out in /proc/fz/x "$T/none/x/y" "" /; do
+    # shellcheck disable=SC2086
+    assert_exit "a folder that cannot be made, known before anything is run: '$out'" 2 $D "$H" "$T/in" -o "$out"
+done
+# shellcheck disable=SC2086
+assert_exit "the folder one is in" 2 env -C "$T/none" $D "$(realpath "$H")" "$T/in" -o .
+# shellcheck disable=SC2086
+assert_exit "a new folder with a slash behind it" 0 $D "$H" "$T/in" -o "$T/slash//"
+assert_eq "is like one without" "$n" "$(find "$T/slash" -type f | wc -l)"
 check "nothing was left" test ! -e "$T/x" -a -z "$(find "$T" -maxdepth 1 -name '*.tmp-*')"
 corpus "$T/more" 4000
-# shellcheck disable=SC2086
-$D "$P" --timeout 5s "$T/bad" "$T/more" -o "$T/out12" >"$T/out" 2>"$T/err" &
-pid=$!
-sleep 1
-[ "$pid" -gt 1 ] && kill -INT "$pid"
-wait "$pid"
-assert_eq "interrupted, it says so" 1 "$?"
-check "and writes nothing" test ! -e "$T/out12" -a -z "$(find "$T" -maxdepth 1 -name '*.tmp-*')"
+mkdir "$T/tmp"
+for sig in INT TERM HUP; do
+    # shellcheck disable=SC2086
+    TMPDIR=$T/tmp env --default-signal=HUP $D "$P" --timeout 5s "$T/bad" "$T/more" -o "$T/out12" >"$T/out" 2>"$T/err" &
+    pid=$!
+    sleep 1
+    [ "$pid" -gt 1 ] && kill -s $sig "$pid"
+    wait "$pid"
+    assert_eq "$sig: it says so" "1 fuzzctl distill: interrupted; nothing was written" "$? $(cat "$T/err")"
+    check "$sig: and writes nothing" test ! -e "$T/out12" -a -z "$(find "$T" -maxdepth 1 -name '*.tmp-*')"
+    assert_eq "$sig: nor leaves a folder" "" "$(ls "$T/tmp")"
+done

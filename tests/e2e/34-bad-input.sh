@@ -117,6 +117,13 @@ while [ $i -lt 60 ]; do
 done
 run replay --engine fork --harness "$H" --timeout 300ms --jobs 1 "$T/many" -- run-silent
 told "replay: a server that never runs anything is given up" "1 10" "each of its first 16 runs"
+for verb in replay "distill -o $T/o3"; do
+    rm -f "$T/mem"
+    # shellcheck disable=SC2086
+    run $verb --harness "$H" --timeout 300ms --jobs 2 "$T/many" -- run-sizes "$T/mem"
+    told "${verb%% *}: two servers whose maps differ in size" 1 "started twice, its coverage map has another size"
+    check "${verb%% *}: and nothing is written" test ! -e "$T/o3"
+done
 run replay --engine fork --harness /bin/cat --timeout 300ms "$T/one"
 told "replay: not instrumented" "1 2" "has no fork server|no fork server answered|ended before its fork server was up"
 for verb in stability "distill -o $T/o2"; do
@@ -127,6 +134,13 @@ done
 
 # ---- files --------------------------------------------------------------------------------------------
 P=$BUILD/tests/engine/persistent
+mkdir "$T/long" "$T/long/a" "$T/long/b"
+L=$(printf '%0255d' 0)
+echo abc >"$T/long/a/$L"
+echo zzz >"$T/long/b/$L"
+run distill --harness "$P" "$T/long" --keep "$T/long/a" --keep "$T/long/b" -o "$T/longest"
+told "distill: names as long as they may be" 0 "^2 of 4 inputs|^[34] of 4 inputs"
+check "distill: both are there" test "$(cat "$T/longest"/* | sort -u | wc -l)" -eq 2
 F=$T/files
 mkdir "$F" "$F/folder"
 echo abc >"$F/-rf"
