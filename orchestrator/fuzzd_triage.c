@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "fuzzd.h"
 #include "store/artifact.h"
 #include "store/results.h"
@@ -241,7 +242,7 @@ static void list_queued(const struct run *run, struct strv *ret)
     TAILQ_FOREACH (in, &run->inputs, link)
         strv_addf(ret, "%s/%s", in->target->name, in->sha256);
     if (ret->n > 1)
-        qsort(ret->v, ret->n, sizeof(ret->v[0]), by_text);
+        array_sort(ret->v, ret->n, sizeof(ret->v[0]), by_text);
 }
 
 static bool is_queued(const struct strv *queued, const char *target, const char *sha256)

@@ -58,6 +58,8 @@
 #define tmpnam(...) FZ_BANNED(tmpnam, use_mkstemp)
 #undef system
 #define system(...) FZ_BANNED(system, use_sys_child)
+#undef qsort
+#define qsort(...) FZ_BANNED(qsort, use_array_sort)
 #undef popen
 #define popen(...) FZ_BANNED(popen, use_sys_child)
 

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/sort.h"
 
 #define TREE_MAX_FILES 1000000
 #define TREE_MAX_DEPTH 64
@@ -278,7 +279,7 @@ int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files)
     SHA2_CTX ctx;
     SHA256Init(&ctx);
     if (r == 0 && files.n > 0)
-        qsort(files.v, files.n, sizeof(*files.v), compare_names);
+        array_sort(files.v, files.n, sizeof(*files.v), compare_names);
     uint64_t left = TREE_MAX_BYTES;
     for (size_t i = 0; r == 0 && i < files.n; i++) {
         char hex[65];

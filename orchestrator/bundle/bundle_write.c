@@ -6,6 +6,7 @@
  * cannot write a checksum.
  * Source: libarchive archive_write(3), pax_restricted; zstd.h ZSTD_c_checksumFlag.
  */
+#include "base/sort.h"
 #include "bundle/bundle_internal.h"
 
 #include <archive.h>
@@ -130,7 +131,7 @@ int bundle_write(int fd, struct bundle_file *files, size_t n, struct err *err)
     struct archive *a = archive_write_new();
     int r;
 
-    qsort(files, n, sizeof(*files), compare_files);
+    array_sort(files, n, sizeof(*files), compare_files);
     out.buf = xmalloc(out.size);
     if (a == NULL || out.zstd == NULL ||
         ZSTD_isError(ZSTD_CCtx_setParameter(out.zstd, ZSTD_c_compressionLevel, LEVEL)) ||

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "corpus/inputs.h"
 #include "engine/forkserver.h"
 
@@ -47,7 +48,7 @@ void contents_find(const struct strv *inputs, struct contents *ret)
         hash_sha256_hex(data, size, items[n].hex);
         items[n++].index = i;
     }
-    qsort(items, n, sizeof(*items), by_content);
+    array_sort(items, n, sizeof(*items), by_content);
     for (size_t i = 0; i < n; i++) {
         bool copy = i > 0 && memcmp(items[i].hex, items[i - 1].hex, HEX_BYTES) == 0;
 

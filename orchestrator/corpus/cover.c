@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 
 /* What one more input costs, in bytes of size: some hundred bytes cost less than a second input. */
 #define COST_OF_ONE 512U
@@ -99,7 +100,7 @@ static void keep_smallest(struct cover *c)
     cleanup_free uint8_t *have = xcalloc((size_t)c->tuples_max + 1, 1);
     cleanup_free uint8_t *marked = xcalloc(c->n + 1, 1);
 
-    qsort(c->v, c->n, sizeof(*c->v), by_size);
+    array_sort(c->v, c->n, sizeof(*c->v), by_size);
     for (size_t i = 0; i < c->n; i++) {
         const struct candidate *k = &c->v[i];
 
@@ -272,7 +273,7 @@ size_t cover_solve(struct cover *c, size_t **ret_ids)
     if (c->smallest > 0)
         keep_smallest(c);
     else
-        qsort(c->v, c->n, sizeof(*c->v), by_size);
+        array_sort(c->v, c->n, sizeof(*c->v), by_size);
     for (uint32_t t = 0; t < c->tuples_max; t++)
         count[t] = c->had[t];
     for (size_t i = 0; i < c->n; i++) {
@@ -287,7 +288,7 @@ size_t cover_solve(struct cover *c, size_t **ret_ids)
         if (c->v[i].chosen)
             ids[n++] = c->v[i].id;
     }
-    qsort(ids, n, sizeof(*ids), by_id);
+    array_sort(ids, n, sizeof(*ids), by_id);
     *ret_ids = ids;
     return n;
 }

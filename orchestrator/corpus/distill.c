@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "corpus/cover.h"
 #include "corpus/inputs.h"
 #include "corpus/turns.h"
@@ -327,7 +328,7 @@ static int stand_in(struct distill *d, uint64_t *lost, size_t n, struct err *err
     cleanup_free size_t *others = xcalloc(d->o->inputs->n + 1, sizeof(*others));
     size_t n_others = 0;
 
-    qsort(lost, n, sizeof(*lost), by_hash);
+    array_sort(lost, n, sizeof(*lost), by_hash);
     for (size_t i = 0; i < n; i++)
         find_slot(d, lost[i])->size = UINT32_MAX;
     for (size_t i = d->o->must; i < d->o->inputs->n; i++) {
@@ -426,7 +427,7 @@ int distill_run(const struct distill_opts *o, struct distill_result *ret, struct
         ret->tuples = cover_tuples(d.cover);
         ret->new_tuples = ret->tuples - had;
         ret->smallest = cover_smallest(d.cover);
-        qsort(ret->aside, ret->n_aside, sizeof(*ret->aside), by_index);
+        array_sort(ret->aside, ret->n_aside, sizeof(*ret->aside), by_index);
     }
     cover_free(d.cover);
     free(d.table);

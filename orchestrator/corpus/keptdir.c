@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "corpus/inputs.h"
 #include "engine/forkserver.h"
 
@@ -69,7 +70,7 @@ int keptdir_list(const char *state_dir, const char *path, struct strv *list, siz
             (*ret_damaged)++;
     }
     if (list->n - before > 1)
-        qsort(list->v + before, list->n - before, sizeof(list->v[0]), by_name);
+        array_sort(list->v + before, list->n - before, sizeof(list->v[0]), by_name);
     return 0;
 }
 

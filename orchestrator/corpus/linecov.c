@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 
 #define FUNCTIONS_MAX 1000000
 #define REGION_CODE   0 /* kinds of regions; others are expansions, skipped and gaps */
@@ -170,7 +171,7 @@ static void unite(struct linecov *l)
 {
     size_t n = 0;
 
-    qsort(l->functions, l->n_functions, sizeof(*l->functions), by_place);
+    array_sort(l->functions, l->n_functions, sizeof(*l->functions), by_place);
     for (size_t i = 0; i < l->n_functions; i++) {
         struct linecov_function *f = &l->functions[i], *last = n > 0 ? &l->functions[n - 1] : NULL;
 
@@ -184,7 +185,7 @@ static void unite(struct linecov *l)
         }
     }
     l->n_functions = n;
-    qsort(l->functions, n, sizeof(*l->functions), by_need);
+    array_sort(l->functions, n, sizeof(*l->functions), by_need);
 }
 
 int linecov_parse(const char *text, size_t size, bool kit, struct linecov *ret, struct err *err)
@@ -212,7 +213,7 @@ int linecov_parse(const char *text, size_t size, bool kit, struct linecov *ret, 
     json_array_foreach (functions, i, j)
         take_function(&l, j, kit);
     json_decref(doc);
-    qsort(l.files, l.n_files, sizeof(*l.files), by_cover);
+    array_sort(l.files, l.n_files, sizeof(*l.files), by_cover);
     unite(&l);
     *ret = l;
     return 0;

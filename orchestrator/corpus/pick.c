@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sort.h"
 #include "corpus/inputs.h"
 #include "engine/map.h"
 
@@ -128,7 +129,7 @@ static int complete(struct pick *p, struct pick_result *ret, struct err *err)
             ret->chosen[ret->n_chosen++] = i;
     }
     if (ret->n_chosen > 1)
-        qsort(ret->chosen, ret->n_chosen, sizeof(*ret->chosen), by_number);
+        array_sort(ret->chosen, ret->n_chosen, sizeof(*ret->chosen), by_number);
     return r;
 }
 
@@ -154,7 +155,7 @@ static int measure(struct pick *p, struct pick_result *ret, struct err *err)
 
         for (int k = 0; k < ret->rounds; k++)
             runs[k] = us[(size_t)k * n + i];
-        qsort(runs, (size_t)ret->rounds, sizeof(runs[0]), by_time);
+        array_sort(runs, (size_t)ret->rounds, sizeof(runs[0]), by_time);
         if (runs[ret->rounds / 2] > ret->slowest_us)
             ret->slowest_us = runs[ret->rounds / 2];
     }

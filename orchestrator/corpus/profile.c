@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "sys/cpu.h"
 #include "triage/kitrun.h"
 #include "triage/replay.h"
@@ -300,7 +301,7 @@ static int finish(struct shared *s)
                        "-fprofile-instr-generate -fcoverage-mapping",
                        s->o->program);
     /* The number is the first member. */
-    qsort(ret->lost, ret->n_lost, sizeof(*ret->lost), by_index);
+    array_sort(ret->lost, ret->n_lost, sizeof(*ret->lost), by_index);
     ret->path = xasprintf("%s/all.profdata", s->o->dir);
     return llvmtools_merge(&ret->tools, &s->merged, ret->path, s->err);
 }

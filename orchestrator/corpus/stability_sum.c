@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/sort.h"
 #include "corpus/inputs.h"
 #include "corpus/stability_internal.h"
 #include "engine/map.h"
@@ -99,8 +100,8 @@ void stability_sum_up(struct stability *s)
             r->unstable[r->n_unstable++] = (struct stability_edge){
                 .id = (uint32_t)i, .inputs = s->varies[i], .stateful = s->by_state[i]};
     }
-    qsort(r->unstable, r->n_unstable, sizeof(*r->unstable), by_inputs);
-    qsort(r->findings, r->n_findings, sizeof(*r->findings), by_kind);
+    array_sort(r->unstable, r->n_unstable, sizeof(*r->unstable), by_inputs);
+    array_sort(r->findings, r->n_findings, sizeof(*r->findings), by_kind);
     for (i = 0; i < r->n_findings; i++) {
         const uint64_t rank = pair_rank(s, &r->findings[i]);
 

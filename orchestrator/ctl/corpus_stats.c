@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
+#include "base/sort.h"
 #include "corpus/contents.h"
 #include "ctl/corpus.h"
 #include "ctl/corpus_harness.h"
@@ -70,7 +71,7 @@ static void describe(struct run *r, const char *name, const char *path, size_t f
         newest = st.st_mtime > newest ? st.st_mtime : newest;
         count_instance(instances, r->inputs.v[i]);
     }
-    qsort(sizes, n, sizeof(*sizes), by_size);
+    array_sort(sizes, n, sizeof(*sizes), by_size);
     (void)json_array_append_new(
         r->places,
         json_pack("{s:s, s:o, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:o, s:o}", "place", name,

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "sys/proc.h"
 
 #define CANARY          "AFL_NO_SUCH_VARIABLE_AT_ALL"
@@ -188,7 +189,7 @@ static int probe_ask(struct aflprobe *p, const char *data, size_t size, struct e
     if (!aflprobe_has_flag(p, 'i') || !aflprobe_has_flag(p, 'o'))
         return err_set(err, -EINVAL, "%s -hh prints no help on -i and -o: not AFL++", p->path);
     if (p->env.n > 1)
-        qsort(p->env.v, p->env.n, sizeof(p->env.v[0]), strv_compare);
+        array_sort(p->env.v, p->env.n, sizeof(p->env.v[0]), strv_compare);
     /* Source: AFL++ src/afl-forkserver.c since 4.20c; a wrapper script is judged by its version. */
     p->new_forkserver = file_says(data, size, "new fork server model") ||
                         file_says(data, size, "ld fork server model") || p->version_num >= 420;

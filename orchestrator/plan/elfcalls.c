@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 
 #define HOOKS_MAX 4096
 
@@ -115,7 +116,7 @@ void elfcalls_scan(struct elfcalls *c, Elf *elf, int machine)
     c->machine_known = machine == EM_X86_64 || machine == EM_AARCH64;
     if (!c->machine_known || c->n == 0)
         return;
-    qsort(c->hooks, c->n, sizeof(c->hooks[0]), hook_compare);
+    array_sort(c->hooks, c->n, sizeof(c->hooks[0]), hook_compare);
     while ((scn = elf_nextscn(elf, scn)) != NULL) {
         GElf_Shdr sh;
         Elf_Data *data;

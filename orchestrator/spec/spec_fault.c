@@ -4,6 +4,7 @@
  * Their text may quote the file, so control bytes are spelt out. The number kept is
  * bounded; a file of nothing but faults says how many were left out.
  */
+#include "base/sort.h"
 #include "spec/spec.h"
 
 #include <bsd/string.h>
@@ -97,7 +98,7 @@ void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out)
     const struct spec_fault **order = xreallocarray(NULL, f->n, sizeof(struct spec_fault *));
     for (size_t i = 0; i < f->n; i++)
         order[i] = &f->v[i];
-    qsort(order, f->n, sizeof(struct spec_fault *), compare_lines);
+    array_sort(order, f->n, sizeof(struct spec_fault *), compare_lines);
     for (size_t i = 0; i < f->n; i++) {
         const struct spec_fault *ft = order[i];
         (void)fputs(ft->file[0] != '\0' ? ft->file : shown.msg, out);

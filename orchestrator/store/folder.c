@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/sort.h"
 
 #define FOLDER_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FOLDER_YOUNG_MS  2000
@@ -101,7 +102,7 @@ static int listing_fill(struct listing *l, bool kinds_only)
         return -errno;
     l->done = de == NULL;
     if (l->names.n > 1)
-        qsort(l->names.v, l->names.n, sizeof(l->names.v[0]), by_name);
+        array_sort(l->names.v, l->names.n, sizeof(l->names.v[0]), by_name);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/sort.h"
 
 static const char *const ignored_names[] = {
     "_start",
@@ -287,7 +288,7 @@ static size_t name_cycle(char *buf, size_t size, const struct report *r)
         strv_add(&names, signature_function(func, sizeof(func), r->frames[i].func));
     }
     if (names.n > 1)
-        qsort(names.v, names.n, sizeof(*names.v), compare_names);
+        array_sort(names.v, names.n, sizeof(*names.v), compare_names);
     for (size_t i = 0; i + 1 < names.n && named < SIGNATURE_CYCLE; i++) {
         bool first = i == 0 || strcmp(names.v[i - 1], names.v[i]) != 0;
 

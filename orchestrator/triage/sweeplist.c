@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/sort.h"
 
 static void add(struct sweeplist *l, const struct sweepbook *book, int dir, const char *name,
                 const struct stat *st)
@@ -93,7 +94,7 @@ int sweeplist_read(const char *top, const struct strv *queues, const struct strv
             (void)err_sys(err, r, "%s", queues->v[i]);
     }
     if (ret->n > 1)
-        qsort(ret->v, ret->n, sizeof(*ret->v), by_age);
+        array_sort(ret->v, ret->n, sizeof(*ret->v), by_age);
     return r;
 }
 

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "spec/ini.h"
 #include "spec/spec_keys.h"
 
@@ -420,7 +421,7 @@ int main(void)
         (void)closedir(dir);
     if (names.n == 0)
         return 1;
-    qsort(names.v, names.n, sizeof(*names.v), compare_names);
+    array_sort(names.v, names.n, sizeof(*names.v), compare_names);
     memcpy(tests, fixed, sizeof(fixed));
     for (size_t i = 0; i < names.n; i++)
         tests[n++] =
