@@ -99,6 +99,7 @@ assert_match "of every instance" "^2 passed, 0 failed" "$(cat "$T/out")"
 assert_exit "of one instance its own" 0 "$FUZZCTL" replay --harness "$H" "$T/afl/main"
 assert_match "and no crashes" "^1 passed, 0 failed" "$(cat "$T/out")"
 cp "$H" "$T/of-this-folder"
+# shellcheck disable=SC2016 # expanded by the inner shell
 assert_exit "a program of the current folder needs no slash" 0 \
     sh -c 'cd "$1" && "$2" replay --harness of-this-folder afl' sh "$T" "$FUZZCTL"
 assert_exit "no inputs prove nothing" 11 "$FUZZCTL" replay --harness "$H" "$T/empty"

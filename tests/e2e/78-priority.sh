@@ -10,6 +10,7 @@ need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 if [ -z "${FZ_LOCKS-}" ]; then
     rm -rf "$T"
     trap - EXIT
+    # shellcheck disable=SC2016 # expanded by the inner shell
     FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
 fi
 if [ "$(nproc)" -lt 2 ]; then

@@ -9,6 +9,7 @@ need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 if [ -z "${FZ_LOCKS-}" ]; then
     rm -rf "$T"
     trap - EXIT
+    # shellcheck disable=SC2016 # expanded by the inner shell
     FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
 fi
 if [ "$(nproc)" -lt 2 ]; then
@@ -19,6 +20,7 @@ two=$(taskset -cp $$ | sed 's/.*: //' | awk -F, '{ n = 0; for (i = 1; i <= NF &&
 taskset -cp "$two" $$ >/dev/null
 A=$FZ_STATE/a B=$FZ_STATE/b
 mkdir -m 700 "$A" "$B"
+# shellcheck disable=SC2154 # assigned in the trap itself
 trap 'for fz_s in "$A" "$B"; do timeout 40 "$FUZZCTL" --state "$fz_s" stop --all >/dev/null 2>&1; done; rm -f "$FZ_STATE/fuzzd.lock"; fz_cleanup' EXIT
 
 spec() { # NAME CORES [LINE]
@@ -82,7 +84,7 @@ check "a1 of fuzzd A starts" start "$A" a1
 check "it fuzzes" wait_for 30 fuzzing "$A" a1
 check "b1 of fuzzd B starts" start "$B" b1
 check "it fuzzes" wait_for 30 fuzzing "$B" b1
-[ "$(cores "$A" a1)" != "$(cores "$B" b1)" ] && ok "on another core" || not_ok "on another core"
+if [ "$(cores "$A" a1)" != "$(cores "$B" b1)" ]; then ok "on another core"; else not_ok "on another core"; fi
 check "b2 is taken" start "$B" b2
 check "and waits, as no core is free" waiting "$B" b2
 assert_match "which status says" "waits for cores: b2 needs 1, and too few are free" "$("$FUZZCTL" --state "$B" status b2)"
