@@ -17,6 +17,7 @@
 #include "corpus/inputs.h"
 #include "corpus/keptdir.h"
 #include "corpus/pick.h"
+#include "store/rotation.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
 #include "triage/json_util.h"
@@ -170,7 +171,8 @@ json_t *corpus_keep_make(const struct plan *plan, const struct plan_target *t,
 
     json_array_append_new(inputs, json_string(start));
     for (size_t i = 0; i < t->n_instances; i++) {
-        cleanup_free char *queue = path_join(t->instances[i].out_dir, "queue");
+        cleanup_free char *newest = rotation_newest(t->instances[i].out_dir);
+        cleanup_free char *queue = path_join(newest, "queue");
 
         json_array_append_new(inputs, json_string(queue));
     }

@@ -13,6 +13,7 @@
 #include "corpus/inputs.h"
 #include "corpus/job_corpus.h"
 #include "corpus/stability.h"
+#include "store/rotation.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
 #include "triage/json_util.h"
@@ -37,7 +38,8 @@ json_t *job_stability_make(const struct plan *plan, const struct plan_target *t,
     if (budget_ms > JOB_STABILITY_MS)
         budget_ms = JOB_STABILITY_MS;
     for (size_t i = 0; i < t->n_instances; i++) {
-        cleanup_free char *queue = path_join(t->instances[i].out_dir, "queue");
+        cleanup_free char *newest = rotation_newest(t->instances[i].out_dir);
+        cleanup_free char *queue = path_join(newest, "queue");
 
         json_array_append_new(inputs, json_string(queue));
     }

@@ -33,6 +33,8 @@ static void instance_print(const json_t *in, FILE *out)
         format_count(rate, sizeof rate, json_number_value(json_object_get(in, "execs_per_sec"))));
     if (number(in, "pid") > 0)
         fprintf(out, "  cpu %lld  pid %lld", number(in, "cpu"), number(in, "pid"));
+    if (number(in, "rotations") > 0)
+        fprintf(out, "  rotated to %s", text_printable(name, sizeof name, text(in, "folder")));
     if (text(in, "lent_by")[0] != '\0')
         fprintf(out, "  core lent by %s", text_printable(name, sizeof name, text(in, "lent_by")));
     if (text(in, "lent_to")[0] != '\0')

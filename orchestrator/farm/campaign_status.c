@@ -78,6 +78,10 @@ static json_t *instance_json(struct instance *in, int64_t now_ms)
     if (with != NULL)
         json_object_set_new(j, lends ? "lent_to" : "lent_by", json_string(with));
     json_object_set_new(j, "restarts", json_integer(in->restarts));
+    if (in->rotation > 1) {
+        json_object_set_new(j, "folder", json_string(in->name));
+        json_object_set_new(j, "rotations", json_integer(in->rotation - 1));
+    }
     json_object_set_new(j, "execs_done", json_integer(in->execs_total));
     json_object_set_new(j, "execs_per_sec",
                         json_real(in->state == INSTANCE_FUZZING ? st->execs_per_sec : 0));

@@ -13,10 +13,12 @@
 #include <bsd/string.h>
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "farm/campaign.h"
+#include "store/rotation.h"
 
 #define RETRY_MS    2000
 /* A walk over many files rests before the next for so many times the time it took: news keep coming while files do. */
@@ -114,6 +116,7 @@ static int on_turn(sd_event_source *s, void *userdata)
     struct instance *in = TAILQ_FIRST(&farm->scans);
     int64_t from_ms = clock_now_ms();
     struct found found = {.in = in};
+    cleanup_free char *name = NULL, *dir = NULL;
     struct artifact_source src;
     struct err err = {0};
     bool more = false;
@@ -124,10 +127,10 @@ static int on_turn(sd_event_source *s, void *userdata)
         return 0;
     TAILQ_REMOVE(&farm->scans, in, scan_link);
     in->scan_due = false;
-    src = (struct artifact_source){.run = in->plan->run_id,
-                                   .target = in->target->name,
-                                   .instance = in->spec->name,
-                                   .out_dir = in->spec->out_dir};
+    name = rotation_of(in->spec->name, in->scan_old > 0 ? in->scan_old : in->rotation);
+    dir = rotation_of(in->spec->out_dir, in->scan_old > 0 ? in->scan_old : in->rotation);
+    src = (struct artifact_source){
+        .run = in->plan->run_id, .target = in->target->name, .instance = name, .out_dir = dir};
     if (in->walk == NULL) {
         in->walk_again = in->walk_unsaved = false;
         in->walk_ms = 0;
@@ -146,10 +149,14 @@ static int on_turn(sd_event_source *s, void *userdata)
     }
     if (found.lost > 1)
         log_warn("%s: and of %d more files", in->spec->full_id, found.lost - 1);
-    if (r >= 0 && more)
+    if (r >= 0 && more) {
         put(in);
-    else
+    } else if ((r >= 0 || r == -ENOENT) && in->scan_old > 0) {
+        in->scan_old--; /* then the next older one, and its own at last */
+        put(in);
+    } else {
         walked(in);
+    }
     if (!TAILQ_EMPTY(&farm->scans))
         (void)sd_event_source_set_enabled(farm->collector, SD_EVENT_ONESHOT);
     return 0;

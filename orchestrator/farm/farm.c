@@ -30,6 +30,31 @@ static int read_stall_window(struct farm *farm, struct err *err)
     return 0;
 }
 
+/* "CRASHES,HANGS" of a test. */
+static int read_rotation(struct farm *farm, struct err *err)
+{
+    const char *text = getenv("FUZZ_ROTATE_AT");
+    char crashes[24];
+    const char *comma;
+    uint64_t a, b;
+
+    farm->rotate_crashes = FARM_ROTATE_CRASHES;
+    farm->rotate_hangs = FARM_ROTATE_HANGS;
+    if (text == NULL || *text == '\0')
+        return 0;
+    comma = strchr(text, ',');
+    if (comma == NULL || (size_t)(comma - text) >= sizeof(crashes))
+        return err_set(err, -EINVAL, "FUZZ_ROTATE_AT: \"%.40s\" is not CRASHES,HANGS", text);
+    (void)snprintf(crashes, sizeof(crashes), "%.*s", (int)(comma - text), text);
+    if (parse_u64(crashes, FARM_ROTATE_CRASHES, &a) < 0 || a == 0 ||
+        parse_u64(comma + 1, FARM_ROTATE_HANGS, &b) < 0 || b == 0)
+        return err_set(err, -EINVAL, "FUZZ_ROTATE_AT: \"%.40s\" is not 1 to %d, 1 to %d", text,
+                       FARM_ROTATE_CRASHES, FARM_ROTATE_HANGS);
+    farm->rotate_crashes = (int64_t)a;
+    farm->rotate_hangs = (int64_t)b;
+    return 0;
+}
+
 int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup_root *cgroups,
              const struct farm_events *ev, void *ctx, struct farm **ret, struct err *err)
 {
@@ -54,6 +79,8 @@ int farm_new(sd_event *loop, struct db *db, const char *state_dir, struct cgroup
         goto fail;
     }
     r = read_stall_window(farm, err);
+    if (r == 0)
+        r = read_rotation(farm, err);
     if (r == 0)
         r = telemetry_new(farm, &farm->telemetry, err);
     if (r == 0)

@@ -15,6 +15,14 @@
  * What all campaigns of one fuzzd share, and the way their news go out: by callbacks that fuzzd.c fills in, as the modules that
  * act on them rank higher.
  */
+/*
+ * afl-fuzz saves no more than KEEP_UNIQUE_CRASH (10000) crashes and KEEP_UNIQUE_HANG (500) hangs in one folder, and only counts
+ * further ones. A fifth of that is left for what comes while no figures do, a minute where there is no StatsD.
+ * Source: AFL++ include/config.h; src/afl-fuzz-bitmap.c (save_if_interesting).
+ */
+#define FARM_ROTATE_CRASHES 8000
+#define FARM_ROTATE_HANGS   400
+
 struct campaign;
 struct instance;
 struct telemetry;
@@ -51,9 +59,10 @@ struct farm {
     struct telemetry *telemetry;
     struct hostguard *guard;
     int64_t stall_ms; /* FUZZ_STALL_WINDOW: the stall window of a test, 0 as health.c has it */
-    struct cpu_place *place;      /* in the line for cores, NULL: nobody waits; see cores.h */
-    bool place_told;              /* that none can be taken */
-    const struct farm_events *ev; /* borrowed */
+    struct cpu_place *place; /* in the line for cores, NULL: nobody waits; see cores.h */
+    bool place_told;         /* that none can be taken */
+    int64_t rotate_crashes, rotate_hangs; /* saved in one folder when its instance leaves it */
+    const struct farm_events *ev;         /* borrowed */
     void *ctx;
     TAILQ_HEAD(campaigns, campaign) campaigns;
     TAILQ_HEAD(scans, instance) scans;

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,18 +23,13 @@
 #include "farm/campaign.h"
 #include "farm/collect.h"
 #include "farm/cores.h"
-#include "farm/ending.h"
-#include "farm/lastwords.h"
-#include "sys/shmseg.h"
+#include "store/rotation.h"
 #include "sys/cpu.h"
 
 #define LOOK_MS       200   /* at a starting instance */
 #define LOOK_SLOW_MS  1000  /* at one that calibrates for long */
 #define LOOK_FAST_MS  10000 /* how long the quick look lasts */
 #define SPACE_WAIT_MS 1000  /* before a start after an end for want of space, once there is some */
-#define DESTROY_MS    500   /* wait for an emptied cgroup; afl and t are empty by then, as a rule */
-
-static void arm(struct instance *in, int64_t after_ms);
 
 struct instance *instance_new(struct farm *farm, const struct plan *plan,
                               const struct plan_target *target, const struct plan_instance *spec,
@@ -51,6 +45,8 @@ struct instance *instance_new(struct farm *farm, const struct plan *plan,
     in->owner = owner;
     in->cpu = in->cpu_fd = in->pidfd = -1;
     in->oom_from = -1;
+    instance_set_rotation(in, rotation_last(spec->out_dir));
+    in->scan_old = in->rotation - 1; /* a fuzzd that was killed may have left some of it */
     in->cgroup_name = xasprintf("%s/%s.%s", plan->campaign, target->name, spec->name);
     in->cpus = xcalloc((size_t)plan->n_cpus + 1, sizeof(int));
     if (spec->cpu >= 0)
@@ -73,6 +69,8 @@ void instance_free(struct instance *in)
         (void)close(in->pidfd);
     instance_release_cpu(in);
     cgroup_free(in->cg);
+    free(in->name);
+    free(in->out_dir);
     free(in->cgroup_name);
     free(in->cpus);
     free(in);
@@ -146,6 +144,8 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
     in->execs_base = in->execs_total;
+    campaign_of(in)->saved_ms = 0; /* the next session counts from nothing, on what the row has */
+    campaign_ask_pump(campaign_of(in));
     in->stats.execs_per_sec = 0;
     (void)strlcpy(in->reason, words, sizeof(in->reason));
     if (wait_ms < 0) {
@@ -162,7 +162,12 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
                  (long long)(wait_ms / 1000));
     instance_event(in, INSTANCE_EV_GONE);
     if (in->state == INSTANCE_BACKING_OFF)
-        arm(in, wait_ms);
+        instance_arm(in, wait_ms);
+}
+
+void instance_ended_badly(struct instance *in, const char *words, bool outside)
+{
+    ended_badly(in, words, outside ? CAUSE_OUTSIDE : CAUSE_OWN);
 }
 
 static enum cause cause_of_failed_start(int r)
@@ -188,8 +193,9 @@ static void do_spawn(struct instance *in)
     if (r < 0) {
         (void)snprintf(in->reason, sizeof(in->reason), "no free core: %s", strerror(-r));
     } else {
-        if (in->spawned_ms > 0)
+        if (in->spawned_ms > 0 && !in->moves)
             in->restarts++;
+        in->moves = false;
         r = instance_spawn(in);
     }
     if (r < 0) {
@@ -200,7 +206,7 @@ static void do_spawn(struct instance *in)
         return;
     }
     in->reason[0] = '\0';
-    arm(in, LOOK_MS);
+    instance_arm(in, LOOK_MS);
 }
 
 static void do_up(struct instance *in)
@@ -223,7 +229,7 @@ static void do_term(struct instance *in, bool thaw)
         r = pidfd_send_signal(in->pidfd, SIGTERM, NULL, 0);
     if (r < 0 && errno != ESRCH)
         log_warn("%s: cannot signal the keeper: %s", in->spec->full_id, strerror(errno));
-    arm(in, INSTANCE_GRACE_MS + INSTANCE_OVERGRACE_MS);
+    instance_arm(in, INSTANCE_GRACE_MS + INSTANCE_OVERGRACE_MS);
 }
 
 /* Everything of the subtree, and the subtree itself. */
@@ -232,10 +238,10 @@ static void do_kill(struct instance *in)
     log_warn("%s: the keeper did not end in time, killing all of its processes", in->spec->full_id);
     (void)instance_oom_kills(in); /* the count goes with the cgroup */
     if (in->cg != NULL)
-        (void)cgroup_destroy(in->cg, DESTROY_MS);
+        (void)cgroup_destroy(in->cg, INSTANCE_DESTROY_MS);
     if (in->pidfd >= 0)
         (void)pidfd_send_signal(in->pidfd, SIGKILL, NULL, 0);
-    arm(in, INSTANCE_OVERGRACE_MS);
+    instance_arm(in, INSTANCE_OVERGRACE_MS);
 }
 
 /* Nothing runs any more, for good. */
@@ -244,7 +250,7 @@ static void clean_up(struct instance *in)
     in->timer = sd_event_source_disable_unref(in->timer);
     instance_unwatch_files(in);
     if (in->cg != NULL) {
-        int r = cgroup_destroy(in->cg, DESTROY_MS);
+        int r = cgroup_destroy(in->cg, INSTANCE_DESTROY_MS);
 
         if (r < 0)
             log_warn("%s: cannot remove its cgroup: %s, ignoring", in->spec->full_id, strerror(-r));
@@ -279,6 +285,13 @@ void instance_event(struct instance *in, enum instance_event ev)
                      (long long)((clock_now_ms() - in->news_ms) / 1000));
         do_term(in, false);
         break;
+    case INSTANCE_DO_ROTATE:
+        log_info("%s: %lld crashes and %lld hangs saved, AFL++ saves little more in one folder: "
+                 "going on in another",
+                 in->spec->full_id, (long long)in->stats.saved_crashes,
+                 (long long)in->stats.saved_hangs);
+        do_term(in, false);
+        break;
     case INSTANCE_DO_FREEZE:
         instance_do_freeze(in);
         break;
@@ -311,7 +324,7 @@ void instance_event(struct instance *in, enum instance_event ev)
 /* ---- News: the clock of the state ---------------------------------------------------- */
 
 /* Who runs, from the keeper's record. */
-static void note_pids(struct instance *in)
+void instance_note_pids(struct instance *in)
 {
     struct keeper_run run = {0};
 
@@ -327,9 +340,9 @@ static void look(struct instance *in)
 {
     int64_t now_ms = clock_now_ms();
 
-    note_pids(in);
+    instance_note_pids(in);
     if (in->state == INSTANCE_STARTING && in->afl.pid != 0) {
-        cleanup_free char *setup = path_join(in->spec->out_dir, "fuzzer_setup");
+        cleanup_free char *setup = path_join(in->out_dir, "fuzzer_setup");
         struct stat st;
 
         if (stat(setup, &st) == 0 && st.st_mtime * 1000LL + 1000 >= in->spawned_wall_ms) {
@@ -341,7 +354,7 @@ static void look(struct instance *in)
     if (in->held && in->afl.pid != 0 && in->state != INSTANCE_FROZEN)
         instance_event(in, INSTANCE_EV_FREEZE);
     if (in->state == INSTANCE_STARTING || in->state == INSTANCE_CALIBRATING)
-        arm(in, now_ms - in->spawned_ms < LOOK_FAST_MS ? LOOK_MS : LOOK_SLOW_MS);
+        instance_arm(in, now_ms - in->spawned_ms < LOOK_FAST_MS ? LOOK_MS : LOOK_SLOW_MS);
 }
 
 static int on_timer(sd_event_source *s, uint64_t usec, void *userdata)
@@ -356,6 +369,7 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata)
         look(in);
         break;
     case INSTANCE_STALLED:
+    case INSTANCE_ROTATING:
     case INSTANCE_STOPPING:
         instance_event(in, INSTANCE_EV_GRACE_OVER);
         break;
@@ -371,7 +385,7 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata)
     return 0;
 }
 
-static void arm(struct instance *in, int64_t after_ms)
+void instance_arm(struct instance *in, int64_t after_ms)
 {
     uint64_t after_us = (uint64_t)after_ms * 1000, accuracy_us = after_us / 10;
     int r;
@@ -393,84 +407,5 @@ void instance_restart(struct instance *in, const char *why)
 
 void instance_look_soon(struct instance *in)
 {
-    arm(in, LOOK_MS);
-}
-
-/* ---- News: the keeper's end ---------------------------------------------------------- */
-
-void instance_keeper_gone(struct instance *in)
-{
-    in->gone = sd_event_source_disable_unref(in->gone);
-    /* Reaps it if it is our child; one that was taken over is not. */
-    if (in->pidfd >= 0) {
-        siginfo_t si;
-
-        (void)waitid(P_PIDFD, (id_t)in->pidfd, &si, WEXITED | WNOHANG);
-        (void)close(in->pidfd);
-        in->pidfd = -1;
-    }
-    in->timer = sd_event_source_disable_unref(in->timer);
-    /* Whoever froze it: the next one starts in the same cgroup, and what is stopped cannot follow a SIGTERM. */
-    (void)instance_freeze(in, false);
-    /* A record of its end says that the keeper cleaned up, the cgroup whether it could: what still sits there dies now. */
-    if (in->cg != NULL) {
-        (void)cgroup_kill(in->cg, CGROUP_AFL);
-        (void)cgroup_kill(in->cg, CGROUP_T);
-        (void)cgroup_kill(in->cg, CGROUP_KEEP);
-    }
-    instance_unwatch_files(in);
-    in->draining = true;
-    in->stats.execs_per_sec = 0;
-    collect_push(in);
-}
-
-/* What a keeper that was killed could not remove: without an IPC namespace segments outlive who made them. */
-static void remove_segments(const struct instance *in)
-{
-    struct keeper_run run;
-
-    if (keeper_run_load(in->spec->run_path, &run) < 0)
-        return;
-    if (!run.own_ipc && run.afl.pid > 0)
-        (void)shmseg_remove(run.afl.pid, run.started_at_ms / 1000, clock_wall_ms() / 1000);
-    keeper_run_clear(&run);
-}
-
-void instance_drained(struct instance *in)
-{
-    char words[sizeof(in->reason)], last[200] = "";
-    struct keeper_exit ex = {0};
-    enum ending ending;
-    int loaded = keeper_exit_load(in->spec->exit_path, &ex);
-
-    in->draining = false;
-    if (loaded != 0)
-        remove_segments(in);
-    note_pids(in);                     /* it may have ended before the first look */
-    instance_tick(in, clock_now_ms()); /* figures written at the end */
-    (void)instance_oom_kills(in);
-    in->oom_kills += loaded == 0 && ex.oom_kills > in->oom_live ? ex.oom_kills : in->oom_live;
-    in->oom_live = 0;
-    in->oom_from = -1;
-    if (loaded == 0 && ex.end == KEEPER_EXITED && ex.code != 0)
-        (void)lastwords_read(in->spec->log_path, in->log_from, last, sizeof(last));
-    ending = ending_judge(in->spec->argv.v[0], loaded, &ex, last, words, sizeof(words));
-    if (in->state == INSTANCE_STALLED) {
-        ending = ENDING_OTHER;
-        (void)snprintf(words, sizeof(words), "%s",
-                       in->restart_why[0] != '\0' ? in->restart_why : "no execution for too long");
-    }
-    in->folder_refused = ending == ENDING_FOLDER;
-    in->restart_why[0] = '\0';
-    in->afl.pid = 0;
-    in->keeper.pid = 0;
-    if (loaded < 0 && in->cg != NULL)
-        (void)cgroup_destroy(in->cg, DESTROY_MS);
-    if (in->state == INSTANCE_STOPPING) {
-        in->fuzzed_ms = instance_fuzz_ms(in, clock_now_ms());
-        in->up_ms = 0;
-        instance_event(in, INSTANCE_EV_GONE);
-        return;
-    }
-    ended_badly(in, words, ending_outside(ending) ? CAUSE_OUTSIDE : CAUSE_OWN);
+    instance_arm(in, LOOK_MS);
 }

@@ -20,10 +20,12 @@
  * One afl-fuzz under its keeper. A visible table state x event decides everything (instance_table.c); the rest only turns kernel news
  * (pidfd readable, timer, file closed, datagram) into events. The fields are for farm/ to read.
  */
-#define INSTANCE_GRACE_MS     5000          /* SIGTERM to cgroup.kill, done by the keeper */
-#define INSTANCE_OVERGRACE_MS 5000          /* more, until fuzzd kills the keeper too */
-#define INSTANCE_EXTRA_BYTES  (512LL << 20) /* memory of the instance over its target's */
-#define INSTANCE_FSIZE_BYTES  (4LL << 30)
+#define INSTANCE_GRACE_MS     5000 /* SIGTERM to cgroup.kill, done by the keeper */
+#define INSTANCE_OVERGRACE_MS 5000 /* more, until fuzzd kills the keeper too */
+#define INSTANCE_DESTROY_MS                                                                        \
+    500 /* wait for an emptied cgroup; afl and t are empty by then, as a rule */
+#define INSTANCE_EXTRA_BYTES (512LL << 20) /* memory of the instance over its target's */
+#define INSTANCE_FSIZE_BYTES (4LL << 30)
 
 struct instance;
 struct instance_ops {                    /* told to the owner; none may free the instance */
@@ -41,6 +43,8 @@ struct instance {
     void *owner;
 
     enum instance_state state;
+    int rotation;         /* number of its folder, see store/rotation.h */
+    char *name, *out_dir; /* of that folder; spec has those of the first */
     char *cgroup_name;
     struct cgroup *cg;
     int cpu, cpu_fd;               /* -1 none */
@@ -72,8 +76,10 @@ struct instance {
 
     bool held;            /* its campaign is frozen: it stands still, and is not started */
     char restart_why[64]; /* an end that we asked for, for that reason; "" none */
+    bool moves;           /* its next start is in another folder, and no restart */
     bool folder_refused;  /* afl-fuzz ended over a file in its folder */
     bool draining;        /* the keeper is gone, files are being gathered */
+    int scan_old; /* folders before its own that are still to be looked into, from this number down */
     bool scan_due, scan_failed;
     int64_t scan_failed_ms; /* monotonic, since when files cannot be taken; 0: they can */
     char scan_trouble[256]; /* why */
@@ -111,6 +117,8 @@ void instance_hold(struct instance *in, bool hold);
 /* Ends it so that it starts again with an empty working folder; its queue and what it found stay. why: a few words. */
 void instance_restart(struct instance *in, const char *why);
 
+/* From the next start on it works in folder number n. */
+void instance_set_rotation(struct instance *in, int n);
 /* It has a keeper, or will have one again. */
 bool instance_active(const struct instance *in);
 int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
@@ -133,7 +141,13 @@ bool instance_is_frozen(const struct instance *in);
 bool instance_can_freeze(const struct instance *in);
 /* instance_start.c: takes ownership of the pidfd of a keeper and watches it. 0 or -errno. */
 int instance_watch_keeper(struct instance *in, int pidfd);
-/* The keeper has ended: reaps it and has the files gathered. */
+/* instance.c, for instance_gone.c: an end that nobody asked for, with words, and whether its cause lies outside (breaker.h). */
+void instance_ended_badly(struct instance *in, const char *words, bool outside);
+/* Sets the clock of its state. */
+void instance_arm(struct instance *in, int64_t after_ms);
+/* Who runs, from the keeper's record. */
+void instance_note_pids(struct instance *in);
+/* instance_gone.c. The keeper has ended: reaps it and has the files gathered. */
 void instance_keeper_gone(struct instance *in);
 /* instance_watch.c: (re)sets the watches on crashes and hangs as they stand now, and has them scanned. */
 void instance_watch_files(struct instance *in);

@@ -23,6 +23,7 @@
 #include "farm/outdir.h"
 #include "farm/target.h"
 #include "farm/telemetry.h"
+#include "store/rotation.h"
 #include "sys/drop.h"
 
 static int fail(struct instance *in, int code, const char *what)
@@ -39,17 +40,29 @@ static int make_parent(const struct instance *in, const char *path)
     return path_mkdirs_below(in->farm->state_dir, dir, 0700);
 }
 
+/* What a folder that it left keeps is all that was found; queue and sync marks go on with it. */
+static int take_over_queue(struct instance *in)
+{
+    cleanup_free char *before = NULL;
+    int r;
+
+    if (in->rotation <= 1)
+        return 0;
+    before = rotation_of(in->spec->out_dir, in->rotation - 1);
+    r = outdir_take_over(in->farm->state_dir, before, in->out_dir);
+    return r < 0 ? fail(in, r, in->out_dir) : 0;
+}
+
 /* What afl-fuzz would follow out of the state directory is refused, what it would stumble over set aside. */
 static int mend_folder(struct instance *in)
 {
     char told[200];
-    int r =
-        outdir_mend(in->farm->state_dir, in->spec->out_dir, in->folder_refused, told, sizeof(told));
+    int r = outdir_mend(in->farm->state_dir, in->out_dir, in->folder_refused, told, sizeof(told));
 
     if (told[0] != '\0')
         log_warn("%s: set aside in its folder: %s", in->spec->full_id, told);
     if (r < 0)
-        return fail(in, r, in->spec->out_dir);
+        return fail(in, r, in->out_dir);
     in->folder_refused = false;
     return 0;
 }
@@ -57,7 +70,7 @@ static int mend_folder(struct instance *in)
 /* Where the programs of another user write: theirs, and passable from the state directory on. */
 static int hand_over(struct instance *in, const struct drop *user)
 {
-    const char *const paths[] = {in->target->sync_dir, in->spec->out_dir, in->spec->scratch_dir};
+    const char *const paths[] = {in->target->sync_dir, in->out_dir, in->spec->scratch_dir};
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         int r = drop_folder(in->farm->state_dir, paths[i], user);
@@ -73,9 +86,12 @@ static int make_folders(struct instance *in)
     const struct plan_instance *pi = in->spec;
     int r;
 
-    r = path_mkdirs_below(in->farm->state_dir, pi->out_dir, 0700);
+    r = path_mkdirs_below(in->farm->state_dir, in->out_dir, 0700);
     if (r < 0)
-        return fail(in, r, pi->out_dir);
+        return fail(in, r, in->out_dir);
+    r = take_over_queue(in);
+    if (r < 0)
+        return r;
     r = mend_folder(in);
     if (r < 0)
         return r;
@@ -109,7 +125,7 @@ static bool peer_runs(const struct instance *in)
 /* What a killed afl-fuzz leaves. Source: AFLplusplus src/afl-fuzz-init.c (bind_to_free_cpu), src/afl-fuzz-run.c (sync_fuzzers). */
 static void clear_stale(const struct instance *in)
 {
-    cleanup_free char *main_node = path_join(in->spec->out_dir, "is_main_node");
+    cleanup_free char *main_node = path_join(in->out_dir, "is_main_node");
     cleanup_free char *affinity = path_join(in->target->sync_dir, ".affinity_lock");
 
     (void)path_unlink_below(in->farm->state_dir, main_node);
@@ -122,7 +138,7 @@ static void clear_stale(const struct instance *in)
 
 static void note_session(struct instance *in)
 {
-    cleanup_free char *path = path_join(in->spec->out_dir, "fuzzer_stats");
+    cleanup_free char *path = path_join(in->out_dir, "fuzzer_stats");
     cleanup_free char *text = NULL;
     struct stats st = {0};
     struct stat log;
@@ -134,6 +150,7 @@ static void note_session(struct instance *in)
         stats_parse(text, size, &st) == 0)
         in->execs_saved = st.execs_done;
     in->execs_seen = false;
+    in->stats.saved_crashes = in->stats.saved_hangs = 0;
     in->log_from = stat(in->spec->log_path, &log) == 0 ? log.st_size : 0;
     in->up_ms = 0;
     in->spawned_ms = in->news_ms = clock_now_ms();
@@ -158,6 +175,18 @@ static void fill_env(const struct instance *in, struct strv *env)
             free(env->v[i]);
             env->v[i] = with;
         }
+    }
+}
+
+/* Source: afl-fuzz(8), -M and -S: the name is that of the folder. */
+static void set_name(const struct instance *in, struct strv *argv)
+{
+    for (size_t i = 1; i + 1 < argv->n && strcmp(argv->v[i], "--") != 0; i++) {
+        if (strcmp(argv->v[i], "-M") != 0 && strcmp(argv->v[i], "-S") != 0)
+            continue;
+        free(argv->v[i + 1]);
+        argv->v[i + 1] = xstrdup(in->name);
+        return;
     }
 }
 
@@ -203,6 +232,7 @@ static int pack_desc(const struct instance *in, const struct drop *user)
     int fd;
 
     fill_argv(in, &d.argv);
+    set_name(in, &d.argv);
     fill_env(in, &d.env);
     keeper_desc_set_cgroup(&d, in->cg);
     d.cwd = xstrdup(pi->scratch_dir);

@@ -13,6 +13,7 @@ enum instance_state {
     INSTANCE_FUZZING,
     INSTANCE_STALLED, /* alive without executions */
     INSTANCE_FROZEN,
+    INSTANCE_ROTATING, /* it ends, to go on in another folder */
     INSTANCE_STOPPING,
     INSTANCE_BACKING_OFF,
     INSTANCE_FAILED, /* given up by the circuit breaker */
@@ -26,6 +27,7 @@ enum instance_event {
     INSTANCE_EV_UP, /* the dry run is over: fuzzer_stats of this process, or executions by StatsD */
     INSTANCE_EV_PROGRESS, /* executions advanced */
     INSTANCE_EV_QUIET,    /* none for longer than health.c allows */
+    INSTANCE_EV_FULL,     /* its folder holds nearly all that afl-fuzz saves in one */
     INSTANCE_EV_FREEZE,   /* pause, pressure or disk */
     INSTANCE_EV_THAW,
     INSTANCE_EV_STOP,       /* its target ends, or a user asks */
@@ -39,8 +41,9 @@ enum instance_event {
 enum instance_action {
     INSTANCE_DO_NOTHING,
     INSTANCE_DO_SPAWN,
-    INSTANCE_DO_UP,    /* tell that it fuzzes, watch its folders, begin the stall clock */
-    INSTANCE_DO_STALL, /* tell it, and restart it: SIGTERM, whose end comes back as GONE */
+    INSTANCE_DO_UP,     /* tell that it fuzzes, watch its folders, begin the stall clock */
+    INSTANCE_DO_STALL,  /* tell it, and restart it: SIGTERM, whose end comes back as GONE */
+    INSTANCE_DO_ROTATE, /* tell it, and end it: SIGTERM, whose end comes back as GONE */
     INSTANCE_DO_FREEZE,
     INSTANCE_DO_THAW,
     INSTANCE_DO_TERM,     /* SIGTERM to the keeper, begin the grace clock */

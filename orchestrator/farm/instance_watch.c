@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "farm/collect.h"
 #include "farm/health.h"
+#include "store/rotation.h"
 
 static int on_file(sd_event_source *s, const struct inotify_event *event, void *userdata)
 {
@@ -33,7 +34,7 @@ static int on_file(sd_event_source *s, const struct inotify_event *event, void *
 static bool watch_dir(struct instance *in, const char *name, sd_event_source **source,
                       uint64_t *ino)
 {
-    cleanup_free char *path = path_join(in->spec->out_dir, name);
+    cleanup_free char *path = path_join(in->out_dir, name);
     struct stat st;
     int r;
 
@@ -102,7 +103,7 @@ void instance_take_stats(struct instance *in, const struct stats *st)
 /* The figures of this very afl-fuzz: the first complete file of a session says that the dry run is over. */
 static void read_stats_file(struct instance *in)
 {
-    cleanup_free char *path = path_join(in->spec->out_dir, "fuzzer_stats");
+    cleanup_free char *path = path_join(in->out_dir, "fuzzer_stats");
     cleanup_free char *text = NULL;
     struct stats st = in->stats;
     struct stat sb;
@@ -151,6 +152,10 @@ void instance_tick(struct instance *in, int64_t now_ms)
     int64_t window_ms;
 
     read_stats_file(in);
+    if (!in->draining && !in->held && in->rotation < ROTATION_MAX &&
+        (in->stats.saved_crashes >= in->farm->rotate_crashes ||
+         in->stats.saved_hangs >= in->farm->rotate_hangs))
+        instance_event(in, INSTANCE_EV_FULL);
     window_ms = health_window_ms(&h, in->state);
     if (window_ms > 0 && !in->draining && now_ms - in->news_ms > window_ms)
         instance_event(in, INSTANCE_EV_QUIET);

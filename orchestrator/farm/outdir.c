@@ -275,6 +275,18 @@ static int strip(struct mend *m)
     return r;
 }
 
+/* afl-fuzz may run as another user than we do: the folder's, as it is handed to that one. */
+static int write_as_owner(int dir, const char *name, const char *text)
+{
+    int r = file_write_atomic(dir, name, text, strlen(text), 0600);
+    struct stat st;
+
+    if (r == 0 && geteuid() == 0 && fstat(dir, &st) == 0 && st.st_uid != 0 &&
+        fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return r;
+}
+
 /* The two lines that a resume asks for, in the file's own words. */
 static int write_stats(const struct mend *m)
 {
@@ -283,7 +295,7 @@ static int write_stats(const struct mend *m)
 
     (void)snprintf(head, sizeof(head), "start_time        : %lld\nlast_update       : %lld\n", at,
                    at);
-    return file_write_atomic(m->fd, "fuzzer_stats", head, strlen(head), 0600);
+    return write_as_owner(m->fd, "fuzzer_stats", head);
 }
 
 /* afl-fuzz moves them only where it resumes, and deletes what is in them else. */
@@ -357,4 +369,43 @@ int outdir_mend(const char *state_dir, const char *out_dir, bool strict, char *t
     if (r == 0 && strict)
         r = strip(&m);
     return r == 0 ? see_to_stats(&m) : r;
+}
+
+/* ---- Another folder ------------------------------------------------------------------ */
+
+static int move_over(int from, int to, const char *name)
+{
+    if (renameat2(from, name, to, name, RENAME_NOREPLACE) == 0 || errno == ENOENT ||
+        errno == EEXIST)
+        return 0;
+    return -errno;
+}
+
+int outdir_take_over(const char *state_dir, const char *before, const char *out_dir)
+{
+    cleanup_close int from = path_open_below(state_dir, before, 0);
+    cleanup_close int to = path_open_below(state_dir, out_dir, 0);
+    char told[200] = "";
+    struct mend m = {.fd = from, .told = told, .told_size = sizeof(told)};
+    struct stat st;
+    int r;
+
+    if (from < 0 || to < 0)
+        return from == -ENOENT ? 0 : from < 0 ? from : to;
+    if (fstat(from, &st) < 0 || (geteuid() == 0 && fchown(to, st.st_uid, st.st_gid) < 0))
+        return -errno;
+    if (type_at(to, "queue") != 0 || type_at(to, "_resume") != 0)
+        return 0;
+    r = check_links(&m);
+    if (r == 0)
+        r = join_queue(&m);
+    /* The marks first: with the queue there, nobody looks again. */
+    if (r == 0)
+        r = move_over(from, to, ".synced");
+    if (r == 0)
+        r = move_over(from, to, "queue");
+    /* Others sync from a main instance only where this says that it is one. */
+    if (r == 0)
+        (void)unlinkat(from, "is_main_node", 0);
+    return r;
 }

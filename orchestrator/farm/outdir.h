@@ -22,6 +22,12 @@
 int outdir_mend(const char *state_dir, const char *out_dir, bool strict, char *told,
                 size_t told_size);
 
+/*
+ * Moves queue and sync marks of the folder before into out_dir, which is there and has no queue of its own; the rest stays. A resume that was cut
+ * off there is made whole first. May be done again at any time: what has been moved is not looked for. 0, -ELOOP, -errno.
+ */
+int outdir_take_over(const char *state_dir, const char *before, const char *out_dir);
+
 /* Whether afl-fuzz can read the start of a fuzzer_stats at a resume. text ends with NUL. */
 bool outdir_stats_usable(const char *text);
 

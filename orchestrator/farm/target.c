@@ -62,7 +62,7 @@ static void on_up(struct instance *in)
 static void on_failed(struct instance *in)
 {
     /* Peers go on syncing from a dead main unless the mark is gone: they elect another then. */
-    cleanup_free char *main_node = path_join(in->spec->out_dir, "is_main_node");
+    cleanup_free char *main_node = path_join(in->out_dir, "is_main_node");
 
     (void)path_unlink_below(in->farm->state_dir, main_node);
     maybe_ended(in->owner);

@@ -20,6 +20,8 @@ static json_t *instance_extra(struct instance *in, int64_t now_ms)
     json_object_set_new(j, "state", json_string(instance_state_name(in->state)));
     json_object_set_new(j, "reason", json_string(in->reason));
     json_object_set_new(j, "restarts", json_integer(in->restarts));
+    if (in->rotation > 1)
+        json_object_set_new(j, "rotations", json_integer(in->rotation - 1));
     json_object_set_new(j, "oom_kills", json_integer(in->oom_kills));
     json_object_set_new(j, "oom_from", json_integer(in->oom_from));
     json_object_set_new(j, "oom_live", json_integer(in->oom_live));

@@ -19,6 +19,7 @@
 #include "report/model_target.h"
 #include "store/artifact.h"
 #include "store/results.h"
+#include "store/rotation.h"
 #include "store/runs.h"
 
 void judge_target_clear(struct judge_target *t)
@@ -191,13 +192,15 @@ static bool target_evidence_lost(const struct judge *j, size_t i)
             return true;
     }
     for (size_t k = 0; k < pt->n_instances; k++) {
-        struct artifact_source src = {.run = j->plan->run_id,
-                                      .target = pt->name,
-                                      .instance = pt->instances[k].name,
-                                      .out_dir = pt->instances[k].out_dir};
+        for (int n = rotation_last(pt->instances[k].out_dir); n > 0; n--) {
+            cleanup_free char *name = rotation_of(pt->instances[k].name, n);
+            cleanup_free char *dir = rotation_of(pt->instances[k].out_dir, n);
+            const struct artifact_source src = {
+                .run = j->plan->run_id, .target = pt->name, .instance = name, .out_dir = dir};
 
-        if (artifact_unrecorded(j->db, &src, NULL) != 0)
-            return true;
+            if (artifact_unrecorded(j->db, &src, NULL) != 0)
+                return true;
+        }
     }
     return false;
 }

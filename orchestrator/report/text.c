@@ -290,6 +290,8 @@ static void print_target(const struct page *p, const json_t *t)
     const char *verdict = fields_text(t, "verdict"), *end = fields_text(t, "end_reason");
     json_int_t edges = fields_int(t, "edges_found"), total = fields_int(t, "total_edges");
     json_int_t restarts = fields_int(t, "restarts"), kills = fields_int(t, "oom_kills");
+    const json_t *one;
+    size_t i;
     json_int_t seeds = fields_int(t, "corpus_seeds");
     char execs[32], rate[32], took[40], of[64] = "", floor[48] = "", stability[32] = "";
 
@@ -336,6 +338,13 @@ static void print_target(const struct page *p, const json_t *t)
         print_item(p, "", "%lld of its seeds or queues fail when replayed",
                    (long long)fields_int(t, "corpus_failed"));
     print_reach(p, t);
+    json_array_foreach (json_object_get(t, "instances"), i, one)
+        if (fields_int(one, "rotations") > 0)
+            print_item(p, "",
+                       "%s went on in another folder %lld time%s: AFL++ saves only so much in "
+                       "one",
+                       fields_text(one, "name"), (long long)fields_int(one, "rotations"),
+                       plural(fields_int(one, "rotations")));
     if (restarts > 0 || kills > 0)
         print_item(p, "instances", "%lld restart%s, %lld kill%s for memory", (long long)restarts,
                    plural(restarts), (long long)kills, plural(kills));

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "store/rotation.h"
 #include "sys/drop.h"
 #include "triage/job_input.h"
 #include "triage/job_sweep.h"
@@ -137,7 +138,8 @@ json_t *job_reach_make(const struct plan *plan, const struct plan_target *t)
     if (t->seeds != NULL)
         json_array_append_new(inputs, json_string(t->seeds));
     for (size_t i = 0; i < t->n_instances; i++) {
-        cleanup_free char *queue = path_join(t->instances[i].out_dir, "queue");
+        cleanup_free char *newest = rotation_newest(t->instances[i].out_dir);
+        cleanup_free char *queue = path_join(newest, "queue");
 
         json_array_append_new(inputs, json_string(queue));
     }

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "engine/runner.h"
+#include "store/rotation.h"
 #include "triage/classify.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
@@ -378,10 +379,11 @@ json_t *job_sweep_make(const struct plan *plan, const struct plan_target *t, con
     json_t *queues = json_array(), *instances = json_array();
 
     for (size_t i = 0; i < t->n_instances; i++) {
-        cleanup_free char *queue = path_join(t->instances[i].out_dir, "queue");
+        cleanup_free char *newest = rotation_newest(t->instances[i].out_dir);
+        cleanup_free char *queue = path_join(newest, "queue");
 
         json_array_append_new(queues, json_string(queue));
-        json_array_append_new(instances, json_string(t->instances[i].name));
+        json_array_append_new(instances, json_string(strrchr(newest, '/') + 1));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:o, s:o}",
                      "job", "sweep", "target", t->name, "state", state_dir, "dir", dir, "book",

@@ -53,6 +53,37 @@ static void table_moves_only_with_an_action_that_fits(void **state)
     }
 }
 
+static void table_rotates_what_fuzzes_and_nothing_else(void **state)
+{
+    (void)state;
+    for (int s = 0; s < INSTANCE_STATES; s++) {
+        struct instance_step step = instance_table_step(s, INSTANCE_EV_FULL);
+
+        assert_int_equal(step.next, s == INSTANCE_FUZZING ? INSTANCE_ROTATING : s);
+        assert_int_equal(step.action,
+                         s == INSTANCE_FUZZING ? INSTANCE_DO_ROTATE : INSTANCE_DO_NOTHING);
+    }
+}
+
+static void table_goes_on_after_a_rotation_unless_it_is_stopped(void **state)
+{
+    (void)state;
+    const enum instance_event go[] = {INSTANCE_EV_FULL,   INSTANCE_EV_PROGRESS, INSTANCE_EV_UP,
+                                      INSTANCE_EV_FREEZE, INSTANCE_EV_QUIET,    INSTANCE_EV_THAW,
+                                      INSTANCE_EV_GONE};
+
+    assert_int_equal(walk(INSTANCE_FUZZING, go, 6), INSTANCE_ROTATING);
+    assert_int_equal(walk(INSTANCE_FUZZING, go, 7), INSTANCE_BACKING_OFF);
+    assert_int_equal(instance_table_step(INSTANCE_ROTATING, INSTANCE_EV_GRACE_OVER).action,
+                     INSTANCE_DO_KILL);
+    assert_int_equal(instance_table_step(INSTANCE_ROTATING, INSTANCE_EV_GRACE_OVER).next,
+                     INSTANCE_ROTATING);
+    assert_int_equal(instance_table_step(INSTANCE_ROTATING, INSTANCE_EV_STOP).next,
+                     INSTANCE_STOPPING);
+    assert_int_equal(instance_table_step(INSTANCE_BACKING_OFF, INSTANCE_EV_BACKOFF_OVER).action,
+                     INSTANCE_DO_SPAWN);
+}
+
 static void table_never_leaves_failed_and_ended(void **state)
 {
     (void)state;
@@ -135,6 +166,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_decides_every_pair),
         cmocka_unit_test(table_moves_only_with_an_action_that_fits),
+        cmocka_unit_test(table_rotates_what_fuzzes_and_nothing_else),
+        cmocka_unit_test(table_goes_on_after_a_rotation_unless_it_is_stopped),
         cmocka_unit_test(table_never_leaves_failed_and_ended),
         cmocka_unit_test(table_stop_ends_every_state_and_never_restarts),
         cmocka_unit_test(table_walks_a_healthy_life),

@@ -1,0 +1,189 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An instance that comes near the number of crashes or hangs that AFL++ saves in one folder goes on in another, with its
+# queue: nothing found is lost or counted twice, the figures go on, and a fuzzd that is killed at any instant of it is none the worse.
+# limit: 400
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage
+for tool in afl-clang-fast sqlite3; do
+    if ! command -v $tool >/dev/null; then
+        skip 79-rotation "no $tool"
+        exit 0
+    fi
+done
+if [ -z "${FZ_LOCKS-}" ]; then
+    rm -rf "$T"
+    trap - EXIT
+    FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
+fi
+crasher_campaign
+sed -i 's/^budget = .*/budget = 10m/' "$T/k.ini"
+
+one=".targets[0].instances[0]"
+status() {
+    "$FUZZCTL" status k --json | jq -r ".campaigns[0] | $1"
+}
+fuzzing() {
+    [ "$(status "$one.state")" = fuzzing ]
+}
+rotated() { # N times at least
+    [ "$(status "$one.rotations // 0")" -ge "$1" ]
+}
+execs() {
+    status "$one.execs_done"
+}
+index() { # SQL
+    sqlite3 -cmd '.timeout 3000' "$FZ_STATE/state.db" "$1"
+}
+folders() { # of the instance named $1, oldest first
+    find "$FZ_STATE"/campaigns/k/*/out/a -mindepth 1 -maxdepth 1 -type d \( -name "$1" -o -name "$1_r*" \) | sort -V
+}
+newest() {
+    folders "$1" | tail -n 1
+}
+dead() {
+    ! alive "$1"
+}
+kill_daemon() {
+    kpid=$(sed 's/pid \([0-9]*\).*/\1/' "$FZ_STATE/fuzzd.lock")
+    case $kpid in
+    "" | *[!0-9]* | 0 | 1) not_ok "a pid to kill is known: $kpid" ;;
+    *) kill -KILL "$kpid" ;;
+    esac
+    wait_for 5 dead "$kpid"
+}
+queues() { # folders that have a queue
+    for d in $(folders main); do
+        [ ! -d "$d/queue" ] || echo "$d"
+    done
+}
+n_afl() { # afl-fuzz processes of this state directory
+    n=0
+    for p in $(state_pids); do
+        case $(cat "/proc/$p/comm" 2>/dev/null) in afl-fuzz) n=$((n + 1)) ;; esac
+    done
+    echo $n
+}
+# It rotates every second or so: each of these holds between two rotations, and more than one of anything never does.
+one_afl() {
+    n=$(n_afl)
+    [ "$n" -le 1 ] || not_ok "two afl-fuzz at a time"
+    [ "$n" = 1 ]
+}
+one_queue() {
+    [ "$(queues)" = "$(newest main)" ]
+}
+one_main() {
+    [ "$(find "$FZ_STATE"/campaigns/k/*/out/a -name is_main_node | wc -l)" = 1 ]
+}
+has_seed() {
+    find "$(newest main)/queue" -name '*orig:one*' 2>/dev/null | grep -q .
+}
+named() {
+    tr '\0' ' ' 2>/dev/null <"/proc/$(status "$one.pid")/cmdline" | grep -Eq -- "-M main_r[0-9]+ .*-T k/a/main "
+}
+end_daemon() {
+    "$FUZZCTL" stop --all >/dev/null 2>&1
+    kpid=$(sed 's/pid \([0-9]*\).*/\1/' "$FZ_STATE/fuzzd.lock")
+    [ "$kpid" -gt 1 ] && kill -TERM "$kpid" 2>/dev/null
+    wait_for 10 dead "$kpid"
+}
+
+FUZZ_ROTATE_AT=7 "$FUZZD" --state "$FZ_STATE" --foreground >"$T/out" 2>&1
+assert_match "an odd threshold is refused" 'FUZZ_ROTATE_AT: "7" is not CRASHES,HANGS' "$(cat "$T/out")"
+
+# ---- by crashes, several times ---------------------------------------------------------------
+export FUZZ_ROTATE_AT=10,400
+assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/k.ini"
+check "it rotates" wait_for 60 rotated 1
+at=$(execs) fuzz_s=$(status '.targets[0].fuzz_s')
+first=$(folders main | head -n 1)
+assert_eq "into the folder main_r2" main_r2 "$(basename "$(folders main | sed -n 2p)")"
+check "again and again" wait_for 60 rotated 4
+check "it fuzzes" wait_for 20 fuzzing
+check "its queue is in the newest folder alone" wait_for 20 one_queue
+check "the first seed is still in it" wait_for 20 has_seed
+check "the first folder has its crashes" test -n "$(find "$first" -path '*/crashes*/id*' | head -n 1)"
+[ "$(execs)" -gt "$at" ] && ok "executions add up" || not_ok "executions add up"
+[ "$(status '.targets[0].fuzz_s')" -ge "$fuzz_s" ] && ok "the clock goes on" || not_ok "the clock goes on"
+assert_eq "none of that is a restart" 0 "$(status "$one.restarts")"
+assert_match "status shows the folder" "rotated to main_r[0-9]+" "$("$FUZZCTL" status k)"
+check "one afl-fuzz runs" wait_for 20 one_afl
+check "under the folder's name, and with its instance's for StatsD" wait_for 20 named
+check "it is the main instance of its target" wait_for 10 sh -c "ls '$(dirname "$first")'/main*/is_main_node >/dev/null"
+check "as the only one" wait_for 20 one_main
+
+# ---- killed at any instant of it -------------------------------------------------------------
+for pause in 0 0.05 0.1 0.2 0.3 0.5 0.8; do
+    at=$(execs)
+    # From the log's next word of a rotation on.
+    lines=$(grep -c 'going on in another' "$FZ_STATE/fuzzd.log")
+    for _ in $(seq 600); do
+        [ "$(grep -c 'going on in another' "$FZ_STATE/fuzzd.log")" -gt "$lines" ] && break
+        sleep 0.05
+    done
+    sleep $pause
+    kill_daemon
+    check "killed $pause s into a rotation, it fuzzes again" wait_for 40 fuzzing
+    check "with one afl-fuzz" wait_for 20 one_afl
+    check "and one queue, in the newest folder" wait_for 20 one_queue
+    [ "$(execs)" -ge "$at" ] && ok "no execution is forgotten" || not_ok "no execution is forgotten"
+done
+check "the first seed is still there" wait_for 20 has_seed
+assert_eq "no restart but those of the kills" ok "$([ "$(status "$one.restarts")" -le 7 ] && echo ok)"
+
+# ---- a folder that was made, and no more -----------------------------------------------------
+check "it fuzzes" wait_for 20 fuzzing
+kill_daemon
+keeper=$(sed -n 's/^keeper=\([0-9]*\) .*/\1/p' "$(find "$FZ_STATE/campaigns/k" -name a.main.run)")
+case $keeper in
+"" | *[!0-9]* | 0 | 1) not_ok "a keeper to kill is known" ;;
+*) kill -KILL "$keeper" && wait_for 5 dead "$keeper" ;;
+esac
+before=$(newest main)
+mkdir -m 700 "${first}_r$((${before##*_r} + 1))"
+check "a rotation that was cut off is gone on with" wait_for 30 fuzzing
+check "with the queue in the new folder or a newer" test "$(basename "$(newest main)" | sed 's/.*_r//')" -gt "${before##*_r}"
+
+# ---- an end, and a resume --------------------------------------------------------------------
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop k
+assert_exit "verify finds every file recorded, once" 0 "$FUZZCTL" verify
+assert_eq "of every folder" "$(find "$FZ_STATE"/campaigns/k/*/out/a -path '*/main*/crashes*/id*' -o -path '*/main*/hangs*/id*' | wc -l)" \
+    "$(index "SELECT count(*) FROM occurrences WHERE instance LIKE 'main%'")"
+assert_match "the report tells of it" "main went on in another folder [0-9]+ times" "$("$FUZZCTL" report k)"
+last=$(newest main)
+assert_exit "resume goes on" 0 "$FUZZCTL" resume k
+check "and fuzzes" wait_for 30 fuzzing
+check "from the newest folder" test "${last##*_r}" -le "$(basename "$(newest main)" | sed 's/.*_r//')"
+check "which has the queue" wait_for 20 one_queue
+end_daemon
+assert_exit "all is accounted for" 0 "$FUZZCTL" verify
+
+# ---- by hangs, with a partner ----------------------------------------------------------------
+if [ "$(nproc)" -lt 2 ]; then
+    skip "with a partner" "two cores are needed"
+    exit 0
+fi
+export FUZZ_ROTATE_AT=8000,1
+sed -i -e 's/^cores = 1/cores = 2/' -e 's/^instances = 1/instances = 2/' "$T/k.ini"
+echo 'env = AFL_SYNC_TIME=1' >>"$T/k.ini"
+rm -rf "$FZ_STATE/corpora"
+printf '?\374zz' >"$T/seeds/two"
+printf '?zzz' >"$T/seeds/three"
+rm "$T/seeds/two"
+assert_exit "two instances start" 0 "$FUZZCTL" start "$T/k.ini"
+some_rotated() {
+    [ "$(status '[.targets[0].instances[].rotations // 0] | max')" -ge 1 ]
+}
+if wait_for 90 some_rotated; then
+    ok "one rotates for its hangs"
+    both_fuzz() {
+        [ "$(status '[.targets[0].instances[].state] | unique | join(" ")')" = fuzzing ]
+    }
+    check "both fuzz" wait_for 60 both_fuzz
+    assert_eq "nothing was restarted" 0 "$(status '[.targets[0].instances[].restarts] | add')"
+else
+    not_ok "one rotates for its hangs"
+fi
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop k
+assert_exit "all is accounted for" 0 "$FUZZCTL" verify
