@@ -82,8 +82,15 @@ char *path_resolve(const char *dir, const char *name)
 
 char *path_join(const char *dir, const char *rest)
 {
-    size_t n = strlen(dir);
-    return xasprintf("%s%s%s", dir, n > 0 && dir[n - 1] == '/' ? "" : "/", rest);
+    /* Called for each of millions of names. */
+    const size_t n = strlen(dir), rest_bytes = strlen(rest) + 1;
+    const size_t slash = n == 0 || dir[n - 1] != '/';
+    char *path = xmalloc(n + slash + rest_bytes);
+
+    memcpy(path, dir, n);
+    path[n] = '/';
+    memcpy(path + n + slash, rest, rest_bytes);
+    return path;
 }
 
 char *path_stem(const char *path)

@@ -98,6 +98,12 @@ static void paths_are_joined_and_folded(void **state)
     }
     cleanup_free char *joined = path_join("/a/", "b");
     assert_string_equal(joined, "/a/b");
+    cleanup_free char *below = path_join("a", "b");
+    assert_string_equal(below, "a/b");
+    cleanup_free char *top_only = path_join("", "b");
+    assert_string_equal(top_only, "/b");
+    cleanup_free char *folder = path_join("/a/", "");
+    assert_string_equal(folder, "/a/");
 }
 
 static void stem_and_folder_of_a_path(void **state)
