@@ -266,8 +266,12 @@ int forkserver_start(struct forkserver *fs, struct err *err)
 /* SIGKILL to pid if it is of that session. Looked at while its pidfd is held, so that nobody else is meant. */
 static bool kill_member(pid_t pid, pid_t session)
 {
-    cleanup_close int fd = pidfd_open(pid, 0);
+    cleanup_close int fd = -1;
 
+    /* Most of a host's are not, and a pidfd is dear. */
+    if (getsid(pid) != session)
+        return false;
+    fd = pidfd_open(pid, 0);
     if (fd < 0 || getsid(pid) != session)
         return false;
     return pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0;
