@@ -175,7 +175,7 @@ static int run_pass(struct distill *d, const struct strv *files, const size_t *o
                                    .engine = d->o->engine,
                                    .inputs = n,
                                    .workers = d->o->jobs,
-                                   .warm = true,
+                                   .alike = true,
                                    .read = read_file,
                                    .done = run_done,
                                    .ctx = &p,

@@ -325,7 +325,7 @@ static void ended_result(struct batch *b, const struct step *st, struct batch_re
 }
 
 /* ---- one input alone ---- */
-static void end_child(struct batch *b)
+void batch_fresh(struct batch *b)
 {
     uint32_t word = 0, status;
 
@@ -347,7 +347,7 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
     for (int i = 0; i < attempts; i++) {
         int64_t began_us;
 
-        end_child(b);
+        batch_fresh(b);
         began_us = deadline_now_us();
         rc = go_warm(b, k, k + 1, &st, err);
         if (rc < 0)

@@ -27,8 +27,9 @@
 #define CHUNK_MIN   16 /* inputs that a worker takes at once, for batches */
 #define CHUNK_MAX   1024
 #define CHUNK_US                                                                                   \
-    100000       /* what they shall take, so that an interrupt is heard and no worker ends late */
-#define SHARES 4 /* of what is left, a worker takes one of so many */
+    100000         /* what they shall take, so that an interrupt is heard and no worker ends late */
+#define SHARES 4   /* of what is left, a worker takes one of so many */
+#define LOT    256 /* inputs of a job that is not left to chance, for one process */
 
 struct shared {
     const struct runner_job *job;
@@ -48,6 +49,8 @@ struct worker {
     struct batch *batch;
     struct native *native;
     size_t chunk;
+    size_t lot, lot_end; /* what is left of the lot */
+    bool begins;         /* what was taken is the first of a lot */
     bool locked;
     struct batch_input in[CHUNK_MAX];
     size_t index[CHUNK_MAX];
@@ -79,24 +82,50 @@ int runner_engine_check(enum runner_engine engine, const struct elfprobe *elf, s
     return 0;
 }
 
-/* Up to max inputs, in their order; how many. */
-static size_t take(struct shared *s, size_t max, size_t *ret_first)
+/* Up to max of what is left to all, in its order; how many. */
+static size_t take_some(struct shared *s, size_t max, size_t *ret_first)
 {
-    size_t n = 0, share, least;
+    size_t n = s->job->inputs - s->next;
+    const size_t share = n / ((size_t)s->workers * SHARES);
+    size_t least;
+
+    n = n < max ? n : max;
+    least = n < CHUNK_MIN ? n : CHUNK_MIN;
+    if (n > share)
+        n = share > least ? share : least;
+    *ret_first = s->next;
+    s->next += n;
+    return n;
+}
+
+/* The same of the worker's lot, which is the next whole one when it is done. */
+static size_t take_of_lot(struct worker *w, size_t max, size_t *ret_first)
+{
+    struct shared *s = w->shared;
+    size_t n;
+
+    w->begins = w->lot == w->lot_end;
+    if (w->begins) {
+        w->lot = s->next;
+        w->lot_end = s->job->inputs - s->next < LOT ? s->job->inputs : s->next + LOT;
+        s->next = w->lot_end;
+    }
+    n = w->lot_end - w->lot < max ? w->lot_end - w->lot : max;
+    *ret_first = w->lot;
+    w->lot += n;
+    return n;
+}
+
+static size_t take(struct worker *w, size_t *ret_first)
+{
+    struct shared *s = w->shared;
+    size_t n = 0;
 
     (void)pthread_mutex_lock(&s->lock);
     if (s->job->cancel != NULL && *s->job->cancel != 0 && s->code == 0)
         s->code = -ECANCELED;
-    if (s->code == 0 && s->next < s->job->inputs) {
-        n = s->job->inputs - s->next;
-        share = n / ((size_t)s->workers * SHARES);
-        n = n < max ? n : max;
-        least = n < CHUNK_MIN ? n : CHUNK_MIN;
-        if (n > share)
-            n = share > least ? share : least;
-        *ret_first = s->next;
-        s->next += n;
-    }
+    if (s->code == 0 && (s->next < s->job->inputs || w->lot < w->lot_end))
+        n = s->job->alike ? take_of_lot(w, w->chunk, ret_first) : take_some(s, w->chunk, ret_first);
     (void)pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -131,7 +160,7 @@ static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct r
 
     r->run.end = FORKSERVER_LOST;
     for (int i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
-        bool cold = job->warm && !forkserver_waits(w->fs);
+        bool cold = job->alike && !forkserver_waits(w->fs);
 
         rc = forkserver_run(w->fs, data, size, &r->run, err);
         if (rc == 0 && cold && r->run.end == FORKSERVER_OK && forkserver_waits(w->fs))
@@ -280,7 +309,7 @@ static int open_batch(struct worker *w, const struct forkserver_opts *opts, stru
     const struct runner_job *job = w->shared->job;
     int rc = batch_open(opts, job->max_attempts, &w->batch, err);
 
-    if (rc == 0 && job->warm)
+    if (rc == 0 && job->alike)
         batch_warm(w->batch);
     return rc;
 }
@@ -341,9 +370,14 @@ static void *worker_main(void *arg)
         rc = worker_open(w, &opts, &err);
     if (rc == 0)
         rc = worker_agrees(w, &err);
-    while (rc == 0 && (n = take(w->shared, w->chunk, &first)) > 0)
+    while (rc == 0 && (n = take(w, &first)) > 0) {
+        if (w->begins && w->batch != NULL)
+            batch_fresh(w->batch);
+        else if (w->begins && w->fs != NULL)
+            forkserver_fresh(w->fs);
         rc =
             w->batch != NULL ? read_and_run_batch(w, first, n, &err) : read_and_run(w, first, &err);
+    }
     if (rc < 0)
         give_up(w->shared, rc, &err);
     forkserver_close(w->fs);

@@ -52,10 +52,10 @@ struct runner_job {
     int workers;      /* 0: one a core that we may use, and no more than there are inputs */
     int max_attempts; /* of one whose server is lost; 0: 2 */
     /*
-     * A fresh process that is to run many inputs runs its first one twice, and the second run counts: which of the inputs came first, and
-     * so shows what is done only once, is chance.
+     * What an input does depends on the inputs before it at most, and not on chance: each 256 of them in a row are run by one worker,
+     * in their order and beginning in a fresh process, which runs its first one twice; the second run counts.
      */
-    bool warm;
+    bool alike;
     /*
      * An input's bytes. Called by any worker, so it locks what it shares. 0, and *ret_data is freed with free(); or -errno, told as the code
      * of its result.

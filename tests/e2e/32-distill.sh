@@ -130,6 +130,14 @@ for k in 1 2 3 4; do
     echo "$(cat "$T/out20"/* | sha256sum) $(find "$T/out20" -type f -printf '%f\n' | sort | tr '\n' ' ')"
 done | sort -u >"$T/ways"
 assert_eq "what is done only once does not decide who is kept" 1 "$(wc -l <"$T/ways")"
+for k in 300 900 901 1400; do printf 'S%s' "$k" >"$T/words/00$k-s"; done
+for k in 1 2 3 4 5 6; do
+    rm -rf "$T/out20"
+    # shellcheck disable=SC2086
+    $D "$O" --jobs $((k % 2 + 1)) "$T/words" -o "$T/out20" >"$T/out" 2>"$T/err"
+    echo "$(grep -c . "$T/out") $(cat "$T/out20"/* | sha256sum) $(find "$T/out20" -type f -printf '%f\n' | sort | tr '\n' ' ')"
+done | sort -u >"$T/ways"
+assert_eq "nor does who was in whose process" 1 "$(wc -l <"$T/ways")"
 mkdir "$T/turns"
 printf a >"$T/turns/0"
 printf r >"$T/turns/1"
