@@ -266,7 +266,14 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files)
+static bool is_named(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+
+    return name != NULL && strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
+int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files)
 {
     cleanup_close int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
@@ -281,18 +288,20 @@ int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files)
     if (r == 0 && files.n > 0)
         array_sort(files.v, files.n, sizeof(*files.v), compare_names);
     uint64_t left = TREE_MAX_BYTES;
+    long n = 0;
     for (size_t i = 0; r == 0 && i < files.n; i++) {
         char hex[65];
         uint64_t size = 0;
         r = file_sha256(top, files.v[i], left, hex, &size);
         left -= size;
+        n += !is_named(files.v[i], uncounted);
         SHA256Update(&ctx, (const uint8_t *)files.v[i], strlen(files.v[i]) + 1);
         SHA256Update(&ctx, (const uint8_t *)hex, 64);
     }
     if (r == 0) {
         digest_hex(&ctx, ret_hex);
         if (ret_n_files != NULL)
-            *ret_n_files = (long)files.n;
+            *ret_n_files = n;
     }
     strv_clear(&files);
     return r;

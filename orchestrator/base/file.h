@@ -41,7 +41,10 @@ int file_sync_parent(int dirfd, const char *path);
 int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65],
                 uint64_t *ret_size);
 
-/* SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree; n_files may be NULL. Over a million files or 4 GiB is -EFBIG. 0 or -errno. */
-int file_tree_sha256(const char *path, char ret_hex[65], long *ret_n_files);
+/*
+ * SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree. *ret_n_files (may be NULL): how many, without
+ * those named uncounted (may be NULL). Over a million files or 4 GiB is -EFBIG. 0 or -errno.
+ */
+int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files);
 
 #endif

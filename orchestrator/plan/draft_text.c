@@ -44,8 +44,6 @@ static void describe(FILE *out, const struct elfprobe *e)
                   : e->tsan ? ", TSan"
                             : "",
                   e->ubsan ? ", UBSan" : "", e->autodict ? ", brings a dictionary of its own" : "");
-    if (e->map_size > 0)
-        (void)fprintf(out, "# Its map has %ld edges.\n", e->map_size);
 }
 
 static void put_input(FILE *out, const struct draft *d)
@@ -110,7 +108,7 @@ char *draft_text(const struct draft *d, const char *dir)
                   "\n[limits]\n"
                   "# Of the program under test; what passes it is a finding of class oom.\n"
                   "memory = 2G\n"
-                  "# auto: measured by afl-fuzz on the seeds.\n"
+                  "# auto: five times the slowest input that a run begins with, at least 100ms.\n"
                   "timeout = auto\n"
                   "\n[target %s]\n",
                   d->name, d->name);

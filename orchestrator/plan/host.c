@@ -25,6 +25,7 @@
 #define GIT_TIMEOUT_MS   5000
 #define REACH_TIMEOUT_MS 5000
 #define REACH_MAX        1000
+#define README           "README.txt" /* no seed to afl-fuzz. Source: AFL++ src/afl-fuzz-init.c */
 
 int plan_host_machine(void)
 {
@@ -157,7 +158,7 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
     gather_reach(h, t, facts);
     if (t->seeds == NULL)
         return;
-    r = file_tree_sha256(t->seeds, facts->seeds_sha256, &facts->n_seeds);
+    r = file_tree_sha256(t->seeds, README, facts->seeds_sha256, &facts->n_seeds);
     if (r < 0) {
         if (r == -EFBIG)
             (void)err_set(&err, r, "%s holds more than 4G or a million files", t->seeds);

@@ -238,7 +238,7 @@ json_t *job_seeds_run(const json_t *job)
 
     if (path[0] != '/')
         return job_answer_error("seeds: no folder");
-    r = file_tree_sha256(path, hex, &n);
+    r = file_tree_sha256(path, NULL, hex, &n);
     if (r < 0)
         return job_answer_error("%s: %s", path, strerror(-r));
     return json_pack("{s:b, s:s, s:I}", "ok", 1, "sha256", hex, "n", (json_int_t)n);

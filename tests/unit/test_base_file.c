@@ -140,17 +140,18 @@ static void a_tree_has_a_hash_of_names_and_bytes(void **state)
     assert_int_equal(mkdirat(dirfd_top, "tree/s", 0700), 0);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "1", 1, 0600), 0);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/s/y", "2", 1, 0600), 0);
-    assert_int_equal(file_tree_sha256(tree, a, &n), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, a, &n), 0);
     assert_int_equal(n, 2);
-    assert_int_equal(file_tree_sha256(tree, b, NULL), 0);
+    assert_int_equal(file_tree_sha256(tree, "y", b, &n), 0);
     assert_string_equal(a, b);
+    assert_int_equal(n, 1);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "3", 1, 0600), 0);
-    assert_int_equal(file_tree_sha256(tree, b, NULL), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, b, NULL), 0);
     assert_string_not_equal(a, b);
     assert_int_equal(renameat(dirfd_top, "tree/x", dirfd_top, "tree/z"), 0);
-    assert_int_equal(file_tree_sha256(tree, c, NULL), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, c, NULL), 0);
     assert_string_not_equal(b, c);
-    assert_int_equal(file_tree_sha256("/no/such/tree", c, NULL), -ENOENT);
+    assert_int_equal(file_tree_sha256("/no/such/tree", NULL, c, NULL), -ENOENT);
 }
 
 static void a_log_never_grows_past_its_bound(void **state)
@@ -282,7 +283,7 @@ static void a_tree_over_its_bound_is_told_and_not_read(void **state)
     assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
     (void)close(fd);
     int64_t before = clock_now_ms();
-    assert_int_equal(file_tree_sha256(dir, hex, NULL), -EFBIG);
+    assert_int_equal(file_tree_sha256(dir, NULL, hex, NULL), -EFBIG);
     assert_true(clock_now_ms() - before < 5000);
 }
 
