@@ -460,8 +460,10 @@ plant_key    = $(shell awk -v id='[$(1)]' -v key='$(2)' '/^\[/ { on = $$0 == id 
 	on && $$1 == key && $$2 == "=" { print $$3 }' harnesses/plants.ini)
 plants_wanted := $(if $(filter plants check check-e2e,$(goals)),$(H_PLANTS),\
 	$(PLANT) $(if $(filter demo check-faults check-vm,$(goals)),CHUNK_MAX_PLUS1))
-plants_of_tests := CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
-	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl SESS_STALL/afl
+# Those that the scripts name, and those of campaigns that they run.
+plants_of_tests := $(sort CHUNK_MAX_PLUS1/afl CHUNK_MAX_PLUS1/asan CHUNK_MAX_PLUS1/cmplog \
+	$(foreach p,CHUNK_ALLOC_FIRST CHUNK_EOF_SPIN,$(p)/afl $(p)/asan) CHUNK_STATE_LEAK/afl SESS_STALL/afl \
+	$(shell sed -n 's,plants/\([A-Z0-9_]*\)/[a-z_]*/\([a-z]*\),\n\1/\2\n,gp' tests/e2e/*.sh | grep -x '[A-Z0-9_]*/[a-z]*'))
 # For the tests, of plant 1: a bug that shows in a sanitizer build only is replayed there.
 plant_tested = replay $(filter asan,$(call plant_key,$(1),variant)) \
 	$(patsubst $(1)/%,%,$(filter $(1)/%,$(plants_of_tests)))
