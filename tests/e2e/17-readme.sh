@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What harnesses/README.md shows works: its files and commands are taken out of it, built and fuzzed.
 # limit: 500
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl fuzzd
 command -v afl-clang-fast >/dev/null || { skip readme "no afl-clang-fast"; exit 0; }

@@ -3,6 +3,7 @@
 # fuzzctl init: real builds of one program become a spec that checks and runs; what afl-fuzz
 # cannot drive is refused in one line that says what to do.
 # limit: 400
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl fuzzd harnesses/chunk_frame/afl harnesses/chunk_frame/replay
 command -v afl-clang-fast >/dev/null || { skip init "no afl-clang-fast"; exit 0; }

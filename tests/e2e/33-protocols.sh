@@ -3,6 +3,7 @@
 # Harnesses of both fork-server protocols, of every kind that AFL++ builds: the edges our client sees are those of the
 # afl-showmap they came with, input by input; each way to end is told; what does not fit is refused at admission.
 # limit: 900
+# cores: none
 . tests/e2e/lib.sh
 need tests/e2e/engine_maps
 maps=$BUILD/tests/e2e/engine_maps

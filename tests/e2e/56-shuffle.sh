@@ -3,6 +3,7 @@
 # What a run leaves is run again and shuffled at its end: a program with state is told of in every form of the report, one without is
 # told to be without, and the verdict is as it was.
 # limit: 240
+# cores: none
 . tests/e2e/lib.sh
 need fuzzctl fuzzd harnesses/chunk_frame/afl tests/engine/stateful
 

@@ -3,6 +3,7 @@
 # Values of a spec never pass through a shell: folders, programs, arguments, environment, seeds and
 # dictionary full of its syntax, from the plan over a real afl-fuzz to the bundle's repro.sh.
 # limit: 250
+# cores: none
 # shellcheck disable=SC2016  # nothing in here is meant to be expanded, that is the point
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
