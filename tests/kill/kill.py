@@ -4,8 +4,8 @@
 
     kill.py [--build DIR] [--seeds FIRST-LAST] [--tap] [--keep]
 
-A seed chooses the state in which the kill falls and who is killed; 231 seeds in a row cover every
-state with every kind of kill, 22 every state twice. Whoever is killed is named by a pidfd opened before its identity is
+A seed chooses the state in which the kill falls and who is killed; 252 seeds in a row cover every
+state with every kind of kill, 24 every state twice. Whoever is killed is named by a pidfd opened before its identity is
 checked; nothing is found by a program's name alone.
 """
 import argparse
@@ -26,10 +26,11 @@ import time
 
 # The states of farm/instance_table.c, and one of the run: its instances have ended, its verdict is not drawn.
 STATES = ["starting", "fuzzing", "stopping", "backing-off", "calibrating", "triage", "planned", "frozen",
-          "stalled", "ended", "failed"]
+          "stalled", "ended", "failed", "rotating"]
 WHO = ["fuzzd", "keeper", "afl", "forkserver", "child", "triage"]
 KILLS = [(w,) for w in WHO] + [(a, b) for i, a in enumerate(WHO) for b in WHO[i + 1:]]
 SAMPLE_S = 0.04
+ROTATE_AT = "4,400"  # crashes and hangs in one folder
 STALL_WINDOW = "2s"  # StatsD tells once a second that it executes
 SLOW_S = 180  # a seed takes 3 to 8 s; this only tells one that hangs
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -116,6 +117,7 @@ class Sampler(threading.Thread):
             if any(a.startswith(self.state) for a in argv):
                 out = argv[argv.index(b"-o") + 1] if b"-o" in argv else b""
                 name = next((argv[i + 1] for i, a in enumerate(argv[:-1]) if a in (b"-M", b"-S")), b"")
+                name = re.sub(rb"_r[0-9]+$", b"", name)  # the same instance, in its next folder
                 pids[int(p)] = (out + b" " + name).decode("utf-8", "replace")
         for pid, key in pids.items():
             proc = Proc(pid)
@@ -169,7 +171,8 @@ class Seed:
         self.seed = seed
         self.random = random.Random(seed)
         self.state = STATES[seed % len(STATES)]
-        self.kills = KILLS[seed % len(KILLS)]  # 11 states and 21 kinds of kill share no factor
+        # 12 states and 21 kinds of kill share a factor: each 84 seeds begin with the next kind.
+        self.kills = KILLS[(seed + seed // 84) % len(KILLS)]
         self.spread_s = self.random.choice([0, 0, self.random.uniform(0, 0.3)])
         self.dir = tempfile.mkdtemp(prefix="fz-kill.")
         self.root = os.path.join(self.dir, "state")
@@ -187,6 +190,8 @@ class Seed:
         self.env.pop("FUZZ_RUNTIME_SECS", None)
         if self.state == "stalled":
             self.env["FUZZ_STALL_WINDOW"] = STALL_WINDOW
+        if self.state == "rotating":
+            self.env["FUZZ_ROTATE_AT"] = ROTATE_AT
         self.faults = []
         self.killed = []
         self.last_err = ""
@@ -219,7 +224,7 @@ class Seed:
         # before the other starts, or cannot fuzz for want of a seed that does not crash under afl-fuzz.
         in_turn = self.state in ("planned", "ended")
         two = self.seed % 2 == 1 or in_turn or self.state == "failed"
-        budget = "6s" if self.state == "stalled" else "1500ms"
+        budget = {"stalled": "6s", "rotating": "4s"}.get(self.state, "1500ms")
         text = (f"[campaign]\nname = k\nroot = {self.dir}\nbudget = {budget}\n"
                 f"cores = {1 if in_turn else 2}\n")
         for name, seed in [("a", b"abcdefgh"), ("b", b"~afl-only" if self.state == "failed" else b"abcdefgh")]:
@@ -350,6 +355,8 @@ class Seed:
             for p in self.records("afl")[:1]:
                 p.kill(signal.SIGSTOP)
             return self.until(self.in_state, 6)
+        elif self.state == "rotating":
+            return self.until(self.in_state, 8, 0.005)
         elif self.state == "triage":
             return self.until(self.in_state, 10, 0.01)
         elif self.state == "frozen":
