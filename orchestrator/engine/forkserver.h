@@ -28,8 +28,8 @@ struct forkserver_opts {
     const char *path;        /* of the program */
     const struct strv *args; /* behind it, "@@" is the input's file; may be NULL */
     const struct strv *env;  /* NAME=VALUE, over our own variables; may be NULL */
-    const char
-        *scratch; /* an own folder of the caller's, the program's cwd; NULL: ours, and no "@@" */
+    const char *
+        scratch; /* an own folder of the caller's, the program's cwd and TMPDIR; NULL: ours, and no "@@" */
     bool persistent,
         deferred; /* what the file says of itself, see elfprobe_read; a wrong word hangs */
     const struct strv

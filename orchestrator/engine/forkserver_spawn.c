@@ -142,6 +142,8 @@ static void env_make(const struct forkserver *fs, struct strv *env)
     size_t i;
 
     strv_env_set(env, "PATH", path != NULL ? path : "/usr/bin:/bin");
+    if (fs->scratch != NULL)
+        strv_env_set(env, "TMPDIR", fs->scratch);
     for (i = 0; i < sizeof(sanitizer_env) / sizeof(*sanitizer_env); i++)
         strv_add(env, sanitizer_env[i]);
     for (i = 0; i < fs->env.n; i++) {

@@ -14,6 +14,7 @@ done
 if [ -z "${FZ_LOCKS-}" ]; then
     rm -rf "$T"
     trap - EXIT
+    # shellcheck disable=SC2016 # expanded by the inner shell
     FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
 fi
 crasher_campaign
@@ -104,8 +105,8 @@ check "it fuzzes" wait_for 20 fuzzing
 check "its queue is in the newest folder alone" wait_for 20 one_queue
 check "the first seed is still in it" wait_for 20 has_seed
 check "the first folder has its crashes" test -n "$(find "$first" -path '*/crashes*/id*' | head -n 1)"
-[ "$(execs)" -gt "$at" ] && ok "executions add up" || not_ok "executions add up"
-[ "$(status '.targets[0].fuzz_s')" -ge "$fuzz_s" ] && ok "the clock goes on" || not_ok "the clock goes on"
+if [ "$(execs)" -gt "$at" ]; then ok "executions add up"; else not_ok "executions add up"; fi
+if [ "$(status '.targets[0].fuzz_s')" -ge "$fuzz_s" ]; then ok "the clock goes on"; else not_ok "the clock goes on"; fi
 assert_eq "none of that is a restart" 0 "$(status "$one.restarts")"
 assert_match "status shows the folder" "rotated to main_r[0-9]+" "$("$FUZZCTL" status k)"
 check "one afl-fuzz runs" wait_for 20 one_afl

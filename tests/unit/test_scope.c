@@ -279,7 +279,7 @@ static void jobs_of_others_are_not_ours(void **state)
 
 static void a_scope_that_lives_is_joined(void **state)
 {
-    char *group = path_join(dir, GROUP + 1);
+    char *group = path_join(dir, &GROUP[1]);
     char *ctl = path_join(group, PREFIX "/ctl");
     struct err err = {0};
 
