@@ -128,7 +128,7 @@ for pause in 0 0.05 0.1 0.2 0.3 0.5 0.8; do
     check "killed $pause s into a rotation, it fuzzes again" wait_for 40 fuzzing
     check "with one afl-fuzz" wait_for 20 one_afl
     check "and one queue, in the newest folder" wait_for 20 one_queue
-    [ "$(execs)" -ge "$at" ] && ok "no execution is forgotten" || not_ok "no execution is forgotten"
+    if [ "$(execs)" -ge "$at" ]; then ok "no execution is forgotten"; else not_ok "no execution is forgotten"; fi
 done
 check "the first seed is still there" wait_for 20 has_seed
 assert_eq "no restart but those of the kills" ok "$([ "$(status "$one.restarts")" -le 7 ] && echo ok)"
