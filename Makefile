@@ -218,8 +218,9 @@ $(BUILD)/tests/chaos/%: $(CHAOS_SRC) $(wildcard tests/chaos/*.h) $(BUILD)/.stamp
 check check-e2e: $(BUILD)/tests/chaos/dynamic $(BUILD)/tests/chaos/static
 
 # A program for the fork-server client, in the ways that programs read their input.
-ENGINE_TARGETS := $(addprefix $(BUILD)/tests/engine/,persistent stdin asan)
+ENGINE_TARGETS := $(addprefix $(BUILD)/tests/engine/,persistent stdin asan static)
 $(BUILD)/tests/engine/persistent $(BUILD)/tests/engine/asan: engine_flags := -DTARGET_PERSISTENT
+$(BUILD)/tests/engine/static: engine_flags := -DTARGET_PERSISTENT -static
 $(BUILD)/tests/engine/%: tests/engine/target.c $(BUILD)/.stamp-harness-afl
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "ctl/private_dir.h"
 #include "sys/cgroup.h"
+#include "sys/guard.h"
 
 #define FS         "/sys/fs/cgroup"
 #define PREFIX     "fuzzctl"
@@ -28,7 +29,20 @@ struct replay_scope {
     struct cgroup_root *root;
     struct cgroup *cg;
     struct private_dir folder;
+    struct guard *guard;
 };
+
+static void clean(void *ctx)
+{
+    struct replay_scope *s = ctx;
+
+    if (s->cg != NULL) {
+        (void)cgroup_destroy(s->cg, DESTROY_MS);
+        cgroup_free(s->cg);
+        cgroup_prune(s->root);
+    }
+    private_dir_close(&s->folder);
+}
 
 static void sweep_dead(struct cgroup_root *root)
 {
@@ -66,6 +80,7 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
     /* Where there is no right to make one, the limits are those of the processes. */
     if (cgroup_create(s->root, name, &lim, &s->cg, NULL) == 0)
         cgroup_procs_paths(s->cg, CGROUP_T, ret_procs);
+    s->guard = guard_open(clean, s);
     *ret = s;
     return 0;
 }
@@ -91,6 +106,7 @@ struct forkserver_opts replay_scope_program(const struct replay_scope *s,
         .persistent = elf->persistent,
         .deferred = elf->deferred,
         .procs = procs,
+        .guard = s->guard,
         .preload = elf->is_static ? NULL : preload,
         .run_ms = timeout_ms,
         .as_bytes = by_space ? memory_bytes : 0,
@@ -103,12 +119,8 @@ void replay_scope_close(struct replay_scope *s)
 {
     if (s == NULL)
         return;
-    if (s->cg != NULL) {
-        (void)cgroup_destroy(s->cg, DESTROY_MS);
-        cgroup_free(s->cg);
-        cgroup_prune(s->root);
-    }
+    clean(s);
+    guard_close(s->guard);
     cgroup_root_free(s->root);
-    private_dir_close(&s->folder);
     free(s);
 }

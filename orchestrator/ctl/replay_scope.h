@@ -11,7 +11,7 @@
 
 /*
  * What programs that fuzzctl runs by itself live in: a cgroup with a limit of memory, where there are cgroups, and a folder. Both go
- * with replay_scope_close; of a fuzzctl that was killed, with the next one's replay_scope_open.
+ * with replay_scope_close; a guard takes them away when fuzzctl is killed, and the next one's replay_scope_open when the guard was, too.
  */
 #define REPLAY_SCOPE_MEMORY_MIN (INT64_C(16) << 20)
 

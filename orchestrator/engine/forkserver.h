@@ -34,6 +34,7 @@ struct forkserver_opts {
         deferred; /* what the file says of itself, see elfprobe_read; a wrong word hangs */
     const struct strv
         *procs;          /* cgroup.procs files the program enters before it starts; may be NULL */
+    struct guard *guard; /* ends it and its children when we are killed; sys/guard.h; may be NULL */
     const char *preload; /* fuzz-preload.so, for the ladder below; may be NULL */
     int64_t start_ms;    /* for the greeting; 0: FORKSERVER_START_MS */
     int64_t run_ms;      /* of wall time, for one input; 0: FORKSERVER_RUN_MS */

@@ -18,6 +18,7 @@
 #include "engine/forkserver_internal.h"
 #include "sys/drop.h"
 #include "sys/gate.h"
+#include "sys/guard.h"
 #include "sys/proc_child.h"
 
 #define PROCS_MAX  8
@@ -221,5 +222,6 @@ int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int 
     if (pid < 0)
         return err_sys(err, (int)pid, "%s: %s", fs->path, step);
     fs->server = pid;
+    guard_add(fs->opts.guard, pid);
     return 0;
 }

@@ -3,7 +3,6 @@
  * Greeting and end of a fork server. The server gets the parent-death signal; its child is killed
  * by us, by the preload library when we are gone, and by the cgroup where there is one.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,9 +19,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/parse.h"
 #include "engine/forkserver_internal.h"
 #include "sys/gate.h"
+#include "sys/guard.h"
 #include "sys/proc.h"
 #include "sys/proc_child.h"
 
@@ -263,42 +262,15 @@ int forkserver_start(struct forkserver *fs, struct err *err)
     return rc;
 }
 
-/* SIGKILL to pid if it is of that session. Looked at while its pidfd is held, so that nobody else is meant. */
-static bool kill_member(pid_t pid, pid_t session)
-{
-    cleanup_close int fd = -1;
-
-    /* Most of a host's are not, and a pidfd is dear. */
-    if (getsid(pid) != session)
-        return false;
-    fd = pidfd_open(pid, 0);
-    if (fd < 0 || getsid(pid) != session)
-        return false;
-    return pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0;
-}
-
 bool forkserver_kill_child(const struct forkserver *fs)
 {
     /* A pid that the server made up is of another session; a child that left the session is found in the tree. */
     if (fs->child <= 1 || fs->server <= 0)
         return false;
-    if (kill_member(fs->child, fs->server))
+    if (session_kill_member(fs->server, fs->child) == 0)
         return true;
     proc_child_kill_tree(fs->server);
     return true;
-}
-
-/* Whom a server that died by itself leaves behind, no matter whose children they are now. */
-static void kill_session(pid_t session)
-{
-    cleanup_dir DIR *dir = opendir("/proc");
-    const struct dirent *e;
-    uint64_t pid;
-
-    while (dir != NULL && (e = readdir(dir)) != NULL) {
-        if (parse_u64(e->d_name, INT32_MAX, &pid) == 0 && pid > 1)
-            (void)kill_member((pid_t)pid, session);
-    }
 }
 
 void forkserver_stop(struct forkserver *fs, int *ret_status)
@@ -321,7 +293,9 @@ void forkserver_stop(struct forkserver *fs, int *ret_status)
                 ;
             status = 0;
         }
-        kill_session(fs->server);
+        /* Whom a server that died by itself leaves behind. */
+        (void)session_kill(fs->server);
+        guard_drop(fs->opts.guard, fs->server);
         if (ret_status != NULL)
             *ret_status = status;
     }

@@ -5,7 +5,7 @@
 # limit: 300
 # cores: none
 . tests/e2e/lib.sh
-need harnesses/chunk_frame/afl tests/engine/persistent tests/engine/stdin tests/engine/asan tests/e2e/engine_maps
+need harnesses/chunk_frame/afl tests/engine/persistent tests/engine/static tests/engine/stdin tests/engine/asan tests/e2e/engine_maps
 
 # ---- the same edges -----------------------------------------------------------------------
 # inputs DIR N SEEDS...: N variants of the seeds, the same every time
@@ -116,19 +116,95 @@ assert_exit "as a replay build does" 0 "$FUZZCTL" replay --harness "$HARNESSES/c
 assert_exit "a sanitizer build" 0 "$FUZZCTL" replay --harness "$HARNESSES/chunk_frame/asan" "$T/afl"
 
 # ---- nothing is left -------------------------------------------------------------------------
-"$FUZZCTL" replay --timeout 30s --harness "$BUILD/tests/engine/persistent" "$T/ends/L" >"$T/out" 2>&1 &
+tmp=${TMPDIR:-/tmp}
+# tree PID: it and whom it started, and whom these did
+tree() {
+    for p in $(pgrep -P "$1"); do
+        echo "$p"
+        tree "$p"
+    done
+}
+gone() {
+    for p in "$@"; do
+        kill -0 "$p" 2>/dev/null && return 1
+    done
+    return 0
+}
+folders() {
+    find "$tmp" -maxdepth 1 -name 'fuzzctl-replay.*' -user "$(id -u)" 2>/dev/null
+}
+groups() { # PID
+    find /sys/fs/cgroup -type d -name "replay.$1" 2>/dev/null
+}
+in_state() { # STATE: some of $kids are
+    for p in $kids; do
+        [ "$(sed 's/.*) //; s/ .*//' "/proc/$p/stat" 2>/dev/null)" = "$1" ] && return 0
+    done
+    return 1
+}
+three() { # fuzzctl's guard, a server and its child
+    kids=$(tree "$pid")
+    [ "$(echo "$kids" | wc -w)" -ge 3 ]
+}
+# struck NAME PROGRAM INPUT: fuzzctl is killed while it runs that input, or, for none, while the program waits for the next.
+struck() {
+    if [ -n "$3" ]; then
+        "$FUZZCTL" replay --engine fork --jobs 1 --timeout 30s --harness "$2" "$3" >"$T/out" 2>&1 &
+    else
+        # shellcheck disable=SC2086 # words
+        "$FUZZCTL" replay --engine fork --jobs 1 --harness "$2" $plenty >"$T/out" 2>&1 &
+    fi
+    pid=$!
+    wait_for 10 three || true
+    check "$1: there were a server and its child" test "$(echo "$kids" | wc -w)" -ge 3
+    if [ -z "$3" ]; then
+        kill -STOP "$pid"
+        check "$1: the child is stopped" wait_for 5 in_state T
+    fi
+    kids=$(tree "$pid")
+    [ "$pid" -gt 1 ] && kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    # shellcheck disable=SC2086 # words
+    wait_for 10 gone $kids || true
+    # shellcheck disable=SC2086
+    check "$1: killed by force, it leaves no process" gone $kids
+    assert_eq "$1: no folder" "" "$(folders)"
+    assert_eq "$1: no cgroup" "" "$(groups "$pid")"
+}
+mkdir "$T/plenty"
+i=0
+while [ $i -lt 3000 ]; do
+    echo "$i" >"$T/plenty/$i"
+    i=$((i + 1))
+done
+plenty= # some minutes of it
+i=0
+while [ $i -lt 1000 ]; do
+    plenty="$plenty $T/plenty"
+    i=$((i + 1))
+done
+for e in persistent static; do
+    struck "$e, in an input" "$BUILD/tests/engine/$e" "$T/ends/L"
+    struck "$e, between inputs" "$BUILD/tests/engine/$e" ""
+done
+
+# Its guard is killed, too.
+"$FUZZCTL" replay --jobs 1 --timeout 30s --harness "$BUILD/tests/engine/persistent" "$T/ends/L" >"$T/out" 2>&1 &
 pid=$!
-sleep 1
-kids=$(pgrep -g 0 -P "$pid" 2>/dev/null; pgrep -P "$pid")
+wait_for 10 three || true
+kids=$(tree "$pid")
+guard=
+for p in $kids; do
+    [ "$(cat "/proc/$p/comm" 2>/dev/null)" = fuzz-guard ] && guard=$p
+done
+check "there is a guard" test -n "$guard"
+[ -n "$guard" ] && kill -9 "$guard"
 [ "$pid" -gt 1 ] && kill -9 "$pid"
 wait "$pid" 2>/dev/null
 for k in $kids; do
-    wait_for 5 sh -c "! kill -0 $k 2>/dev/null" || true
-    check "killed by force, it leaves no server" sh -c "! kill -0 $k 2>/dev/null"
+    wait_for 5 gone "$k" || true
+    check "killed with its guard, it leaves no server" gone "$k"
 done
-check "there was one" test -n "$kids"
 assert_exit "the next replay" 0 "$FUZZCTL" replay --harness "$H" "$T/afl"
-assert_eq "takes away the folder" "" "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'fuzzctl-replay.*' -user "$(id -u)" 2>/dev/null)"
-assert_eq "and the cgroup of one that was killed" "" \
-    "$(find /sys/fs/cgroup -type d -name "replay.$pid" 2>/dev/null)"
-
+assert_eq "takes away the folder" "" "$(folders)"
+assert_eq "and the cgroup of one that was killed" "" "$(groups "$pid")"
