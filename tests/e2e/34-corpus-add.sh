@@ -8,6 +8,7 @@ need fuzzctl fuzzd
 
 cat >"$T/t.c" <<'END'
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 __AFL_FUZZ_INIT();
 static volatile int x;
@@ -26,6 +27,8 @@ int main(void)
             }
             if (n > 9 && b[9] == 'C') abort();
         }
+        if (n > 8 && memcmp(b, "\x7f\x01\xfe\x33\xcc\x55\xaa\x99", 8) == 0)
+            x += 5;
     }
 }
 END
@@ -38,7 +41,7 @@ KEY='\336\255\276\357\021\167\231\061\102'
     printf "$KEY" >"$T/in/key"
     printf "${KEY}zzzz" >"$T/in/second"
     printf "${KEY}C" >"$T/in/crash"
-    printf "${KEY}yy" >"$T/in/odd
+    printf '\177\001\376\063\314\125\252\231y' >"$T/in/odd
 name"
 }
 printf 'hello\n' >"$T/in/seed-again"
