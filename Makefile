@@ -247,8 +247,8 @@ $(BUILD)/tests/engine/liar: tests/engine/liar.c harnesses/sdk/fz_ring.h $(BUILD)
 # ---- Checks -------------------------------------------------------------------------------
 run_tests    = BUILD=$(BUILD) STRICT=$(STRICT) sh tests/run
 
-# What fuzzes nothing runs beside what does, where there are two cores.
-LANES       ?= $(if $(filter 1,$(shell nproc)),1,2)
+# Tests mostly wait, so some run beside others where there are two cores.
+LANES       ?= $(if $(filter 1,$(shell nproc)),1,3)
 check: all units
 	@LANES=$(LANES) $(run_tests) unit e2e replay
 

@@ -43,10 +43,14 @@ STRICT=1 inner skipping
 assert_eq "a skip fails under STRICT=1" "1 passed, 1 failed 1" "$last $rc"
 
 printf '# cores: none\necho "ok one"\necho "skip two no such thing"\n' >"$T/beside.sh"
-STRICT='' LANES=2 inner good bad beside
-assert_eq "two lanes run each script once, and are counted together" "4 passed, 1 failed, 1 skipped 1" "$last $rc"
-STRICT='' LANES=2 inner good beside
-assert_eq "and pass when both do" "3 passed, 0 failed, 1 skipped 0" "$last $rc"
+printf '# cores: shared\necho "ok one"\n' >"$T/shared.sh"
+printf '# cores: shared\necho "not ok one"\n' >"$T/unwell.sh"
+STRICT='' LANES=3 inner good bad beside shared
+assert_eq "lanes run each script once, and are counted together" "5 passed, 1 failed, 1 skipped 1" "$last $rc"
+STRICT='' LANES=3 inner good beside shared
+assert_eq "and pass when all do" "4 passed, 0 failed, 1 skipped 0" "$last $rc"
+STRICT='' LANES=3 inner good beside unwell
+assert_eq "and fail when one does" "3 passed, 1 failed, 1 skipped 1" "$last $rc"
 
 # shellcheck disable=SC2016 # expanded by the script
 printf 'echo "ok one"\nsetsid sleep 77 >/dev/null 2>&1 &\necho $! >"%s"\n' "$T/pid" >"$T/process.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A target that names others in `after` starts once they ended clean, and not otherwise.
 # limit: 400
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

@@ -3,7 +3,7 @@
 # user = NAME when fuzzd is root: afl-fuzz, the program under test and its replays are that user's, who
 # can write to nothing else; what is found is collected, and a resume goes on in his folders.
 # limit: 300
-# cores: none
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 

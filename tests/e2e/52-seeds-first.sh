@@ -3,7 +3,7 @@
 # The seeds are run before anything is fuzzed: one that fails is a finding and afl-fuzz does not get it;
 # a self-test that fails is a target that does not start, in its own words.
 # limit: 400
-# cores: none
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 if ! command -v afl-clang-fast >/dev/null; then

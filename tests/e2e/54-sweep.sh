@@ -3,6 +3,7 @@
 # The sanitizer sweep: a campaign of one plain instance finds a memory error that does not crash it; nothing is lost or
 # counted twice when fuzzd is killed in the middle; what could not be swept is told and is not clean.
 # limit: 300
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_OVERREAD/chunk_frame/afl plants/CHUNK_OVERREAD/chunk_frame/asan
 if ! command -v afl-clang-fast >/dev/null; then

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A campaign begins with its seeds and the corpus of the last run, distilled, and leaves its own to the next.
 # limit: 300
-# cores: none
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 if ! command -v afl-clang-fast >/dev/null; then

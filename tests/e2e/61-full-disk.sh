@@ -3,6 +3,7 @@
 # A state directory on a file system that fills up under a campaign: the stop says that the
 # campaign cannot be finished, and when there is space again the verdict comes by itself, nothing lost.
 # limit: 375
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

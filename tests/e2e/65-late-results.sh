@@ -3,6 +3,7 @@
 # A disk that fills up after fuzzing has ended, while a crash is still being replayed: its result waits
 # for space, the campaign for its result, and both go on by themselves, also under the next fuzzd.
 # limit: 240
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage tests/fault/shim.so
 

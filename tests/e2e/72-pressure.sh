@@ -3,6 +3,7 @@
 # The host comes first: a campaign is frozen while memory is short, while its folder is over its budget, and while the
 # file system has less room than the floor; each with its words, and it goes on by itself. At the budget old logs go first.
 # limit: 300
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

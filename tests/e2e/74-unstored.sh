@@ -3,6 +3,7 @@
 # Verbs on a disk that is full to the last block: none says "done" of what could not be stored. A pause
 # freezes and says that it is not stored; it is once there is space. A start makes nothing, and says why.
 # limit: 225
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

@@ -3,6 +3,7 @@
 # A campaign of higher priority freezes lower ones while it fuzzes and borrows their cores; whatever is killed, paused or
 # stopped meanwhile, nobody stays frozen and nobody runs beside another.
 # limit: 400
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

@@ -3,6 +3,7 @@
 # Cores over two fuzzd of different state directories: none is shared unless both specs say so, who asked first is
 # served first, and a killed fuzzd neither gives a core away that is in use nor keeps anybody waiting.
 # limit: 300
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 

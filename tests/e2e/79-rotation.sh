@@ -3,6 +3,7 @@
 # An instance that comes near the number of crashes or hangs that AFL++ saves in one folder goes on in another, with its
 # queue: nothing found is lost or counted twice, the figures go on, and a fuzzd that is killed at any instant of it is none the worse.
 # limit: 400
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 for tool in afl-clang-fast sqlite3; do
