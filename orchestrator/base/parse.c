@@ -196,6 +196,27 @@ char *format_count(char *buf, size_t size, double n)
     return buf;
 }
 
+char *format_bytes(char *buf, size_t size, int64_t bytes)
+{
+    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB"};
+    double n = (double)bytes;
+    size_t i = 0;
+
+    if (bytes < 1024) {
+        (void)snprintf(buf, size, "%lld byte%s", (long long)bytes, text_plural(bytes));
+        return buf;
+    }
+    for (n /= 1024; n >= 1023.5 && i < sizeof(names) / sizeof(names[0]) - 1; n /= 1024)
+        i++;
+    (void)snprintf(buf, size, "%.*f %s", n < 9.995 ? 2 : n < 99.95 ? 1 : 0, n, names[i]);
+    return buf;
+}
+
+const char *text_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 int parse_distance(const char *a, const char *b)
 {
     enum { LOOKED_AT = 63 };

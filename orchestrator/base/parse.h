@@ -25,8 +25,13 @@ int parse_cores(const char *s, int n_cpus, int *ret_cores);
 char *format_duration(char *buf, size_t size, int64_t ms);
 /* The shortest exact form: "2G", "512M", "4097". */
 char *format_size(char *buf, size_t size, int64_t bytes);
+/* For people, three digits and a unit: "1 byte", "812 bytes", "41.2 KiB", "3.10 MiB". buf of >= 32 bytes; returns buf. */
+char *format_bytes(char *buf, size_t size, int64_t bytes);
 /* For people, three digits: "41.2k", "3.10M". */
 char *format_count(char *buf, size_t size, double n);
+
+/* What a noun ends in behind a count: "" for 1, else "s". */
+const char *text_plural(int64_t n);
 
 /* Edit distance of two short strings (at most 63 bytes each are looked at), for "did you mean". */
 int parse_distance(const char *a, const char *b);

@@ -237,6 +237,36 @@ static void only_wellformed_utf8_is_text(void **state)
         assert_false(text_utf8_ok(bad[i], strlen(bad[i])));
 }
 
+static void bytes_are_shown_with_a_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {{0, "0 bytes"},
+                {1, "1 byte"},
+                {1023, "1023 bytes"},
+                {1024, "1.00 KiB"},
+                {12345, "12.1 KiB"},
+                {1023 * 1024, "1023 KiB"},
+                {1048575, "1.00 MiB"},
+                {3670016, "3.50 MiB"},
+                {INT64_C(5) << 30, "5.00 GiB"},
+                {INT64_C(1) << 60, "1048576 TiB"}};
+    char buf[32];
+    for (size_t i = 0; i < LEN(rows); i++)
+        assert_string_equal(format_bytes(buf, sizeof(buf), rows[i].bytes), rows[i].text);
+}
+
+static void one_is_no_plural(void **state)
+{
+    (void)state;
+    assert_string_equal(text_plural(1), "");
+    assert_string_equal(text_plural(0), "s");
+    assert_string_equal(text_plural(2), "s");
+    assert_string_equal(text_plural(-1), "s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +276,8 @@ int main(void)
         cmocka_unit_test(whole_numbers_have_an_upper_bound),
         cmocka_unit_test(what_is_printed_reads_back),
         cmocka_unit_test(counts_are_shown_with_three_digits),
+        cmocka_unit_test(bytes_are_shown_with_a_unit),
+        cmocka_unit_test(one_is_no_plural),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(only_wellformed_utf8_is_text),
         cmocka_unit_test(unprintable_bytes_are_spelt_out),
