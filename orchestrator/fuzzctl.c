@@ -105,8 +105,10 @@ int main(int argc, char **argv)
         return verb_unknown(name);
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            char *help[] = {(char[]){"help"}, argv[1], NULL};
-            return cmd_help.exec(&env, 2, help);
+            bool of_sub = i > 2 && cmd_sub_find(verb, argv[2]) != NULL;
+            char *help[] = {(char[]){"help"}, argv[1], of_sub ? argv[2] : NULL, NULL};
+
+            return cmd_help.exec(&env, of_sub ? 3 : 2, help);
         }
     }
     env.state_dir = path_state_dir(state, &err);

@@ -16,12 +16,18 @@ struct cmd_env {
     char *state_dir;
     bool json, quiet, color;
 };
+/* A subcommand of a verb; argv[0] is its name. */
+struct cmd_sub {
+    const char *name, *usage, *help;
+    int (*exec)(struct cmd_env *env, int argc, char **argv);
+};
 struct cmd_entry {
     const char *name;
     const char *usage; /* "[NAME] [--json]" */
     const char *help;  /* one line */
     int (*exec)(struct cmd_env *env, int argc,
-                char **argv); /* argv[0] is the verb; returns an exit code */
+                char **argv);          /* argv[0] is the verb; returns an exit code */
+    const struct cmd_sub *const *subs; /* NULL-terminated; NULL: it has none */
 };
 extern const struct cmd_entry cmd_check, cmd_plan, cmd_start, cmd_run, cmd_status, cmd_stop,
     cmd_pause, cmd_resume, cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify,
@@ -34,6 +40,14 @@ int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The usage line and EXIT_USAGE. */
 int cmd_usage(const struct cmd_entry *e);
+/* That of a subcommand. */
+int cmd_sub_usage(const struct cmd_entry *e, const struct cmd_sub *sub);
+/* The subcommand of that name, or NULL. */
+const struct cmd_sub *cmd_sub_find(const struct cmd_entry *e, const char *name);
+/* The subcommands of a verb, each with its usage and what it is for. */
+void cmd_sub_list(const struct cmd_entry *e, FILE *out);
+/* Runs the one that argv[1] names, or says that there is none such. Exit code. */
+int cmd_sub_run(const struct cmd_entry *e, struct cmd_env *env, int argc, char **argv);
 /* Opens state.db read-only, or prints why not. NULL on failure with *ret_code. A missing one is *ret_code = EXIT_NO_CAMPAIGN. */
 struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code);
 /*

@@ -23,6 +23,8 @@
 #define PREFIX_MIN  4
 #define BUNDLES_MAX 100000
 
+static const struct cmd_sub sub_make, sub_list, sub_show, sub_verify, sub_unpack;
+
 static int fail_code(int r)
 {
     switch (r) {
@@ -140,7 +142,7 @@ static int make_by_bucket(const struct cmd_env *env, struct db *db, const char *
     return code;
 }
 
-static int do_make(const struct cmd_env *env, int argc, char **argv)
+static int do_make(struct cmd_env *env, int argc, char **argv)
 {
     struct run_row run = {0};
     struct err err = {0};
@@ -149,7 +151,7 @@ static int do_make(const struct cmd_env *env, int argc, char **argv)
     int code = EXIT_DONE, r;
 
     if (argc > 3)
-        return cmd_usage(&cmd_bundle);
+        return cmd_sub_usage(&cmd_bundle, &sub_make);
     db = cmd_open_db(&cmd_bundle, env, &code);
     if (db == NULL)
         return code;
@@ -187,15 +189,16 @@ static void list_print(const json_t *b)
                  signature);
 }
 
-static int do_list(const struct cmd_env *env, int argc)
+static int do_list(struct cmd_env *env, int argc, char **argv)
 {
     struct strv found = {0};
     json_t *list, *b;
     size_t i;
     int code = EXIT_DONE;
 
+    (void)argv;
     if (argc > 1)
-        return cmd_usage(&cmd_bundle);
+        return cmd_sub_usage(&cmd_bundle, &sub_list);
     list = json_array();
     bundles_find(env, "", &found);
     for (i = 0; i < found.n; i++) {
@@ -264,7 +267,7 @@ static void show_print(const json_t *doc)
     }
 }
 
-static int do_show(const struct cmd_env *env, int argc, char **argv)
+static int do_show(struct cmd_env *env, int argc, char **argv)
 {
     cleanup_free char *path = NULL;
     json_t *doc = NULL;
@@ -272,7 +275,7 @@ static int do_show(const struct cmd_env *env, int argc, char **argv)
     int code = EXIT_DONE, r;
 
     if (argc != 2)
-        return cmd_usage(&cmd_bundle);
+        return cmd_sub_usage(&cmd_bundle, &sub_show);
     path = bundle_named(env, argv[1], &code);
     if (path == NULL)
         return code;
@@ -287,13 +290,13 @@ static int do_show(const struct cmd_env *env, int argc, char **argv)
     return EXIT_DONE;
 }
 
-static int do_verify(const struct cmd_env *env, int argc, char **argv)
+static int do_verify(struct cmd_env *env, int argc, char **argv)
 {
     json_t *list;
     int code = EXIT_DONE;
 
     if (argc < 2)
-        return cmd_usage(&cmd_bundle);
+        return cmd_sub_usage(&cmd_bundle, &sub_verify);
     list = json_array();
     for (int i = 1; i < argc; i++) {
         cleanup_free char *path = NULL;
@@ -324,14 +327,14 @@ static int do_verify(const struct cmd_env *env, int argc, char **argv)
     return code;
 }
 
-static int do_unpack(const struct cmd_env *env, int argc, char **argv)
+static int do_unpack(struct cmd_env *env, int argc, char **argv)
 {
     cleanup_free char *path = NULL;
     struct err err = {0};
     int code = EXIT_DONE, r;
 
     if (argc != 3)
-        return cmd_usage(&cmd_bundle);
+        return cmd_sub_usage(&cmd_bundle, &sub_unpack);
     path = bundle_named(env, argv[1], &code);
     if (path == NULL)
         return code;
@@ -349,29 +352,31 @@ static int do_unpack(const struct cmd_env *env, int argc, char **argv)
 static int bundle_exec(struct cmd_env *env, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
+        const struct cmd_sub *sub = cmd_sub_find(&cmd_bundle, argv[1]);
+
         if (argv[i][0] == '-')
-            return cmd_usage(&cmd_bundle);
+            return sub != NULL ? cmd_sub_usage(&cmd_bundle, sub) : cmd_usage(&cmd_bundle);
     }
-    if (argc < 2)
-        return cmd_usage(&cmd_bundle);
-    argc--;
-    argv++;
-    if (strcmp(argv[0], "make") == 0)
-        return do_make(env, argc, argv);
-    if (strcmp(argv[0], "list") == 0)
-        return do_list(env, argc);
-    if (strcmp(argv[0], "show") == 0)
-        return do_show(env, argc, argv);
-    if (strcmp(argv[0], "verify") == 0)
-        return do_verify(env, argc, argv);
-    if (strcmp(argv[0], "unpack") == 0)
-        return do_unpack(env, argc, argv);
-    return cmd_usage(&cmd_bundle);
+    return cmd_sub_run(&cmd_bundle, env, argc, argv);
 }
+
+static const struct cmd_sub
+    sub_make = {"make", "[NAME] [BUCKET] | BUCKET",
+                "write the bundles of a campaign's newest run, or of one bucket", do_make},
+    sub_list = {"list", "", "the bundles there are, with class, target and signature", do_list},
+    sub_show = {"show", "FILE|BUCKET", "what is in one, and where it came from", do_show},
+    sub_verify = {"verify", "FILE|BUCKET...",
+                  "whether each is whole; exit code 7 for one that is not", do_verify},
+    sub_unpack = {"unpack", "FILE|BUCKET FOLDER",
+                  "verify one and put its members into a new folder; sh FOLDER/repro.sh runs it",
+                  do_unpack};
+static const struct cmd_sub *const subs[] = {&sub_make,   &sub_list,   &sub_show,
+                                             &sub_verify, &sub_unpack, NULL};
 
 const struct cmd_entry cmd_bundle = {
     .name = "bundle",
-    .usage = "make [NAME] [BUCKET] | list | show FILE|BUCKET | verify FILE... | unpack FILE DIR",
+    .usage = "SUBCOMMAND ...",
     .help = "a bucket as one file: inputs, report, versions and a script that reproduces it",
     .exec = bundle_exec,
+    .subs = subs,
 };

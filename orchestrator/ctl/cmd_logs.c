@@ -37,24 +37,46 @@ static void line_print(const char *line, size_t len)
     putchar('\n');
 }
 
+/* Whether anything of it is seen; afl-fuzz parts its messages by lines of which nothing is. */
+static bool line_shows(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (line[i] == 0x1b && i + 1 < len && line[i + 1] == '[') {
+            i += 2;
+            while (i < len && (unsigned char)line[i] < 0x40)
+                i++;
+        } else if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the line that ends at end begins. */
+static const char *line_start(const char *text, const char *end)
+{
+    while (end > text && end[-1] != '\n')
+        end--;
+    return end;
+}
+
+/* The last n_lines of which something is seen. */
 static void tail_print(const char *text, size_t size, uint64_t n_lines)
 {
-    const char *start = text + size;
+    const char *end = text + size, *start = end;
     uint64_t lines = 0;
 
-    if (size > 0 && start[-1] == '\n')
-        start--;
-    const char *end = start;
-    while (start > text) {
-        if (start[-1] == '\n' && ++lines == n_lines)
-            break;
-        start--;
+    for (const char *to = end; to > text && lines < n_lines; to = start) {
+        to -= to[-1] == '\n';
+        start = line_start(text, to);
+        lines += line_shows(start, (size_t)(to - start));
     }
     while (start < end) {
         const char *nl = memchr(start, '\n', (size_t)(end - start));
         const char *stop = nl != NULL ? nl : end;
 
-        line_print(start, (size_t)(stop - start));
+        if (line_shows(start, (size_t)(stop - start)))
+            line_print(start, (size_t)(stop - start));
         start = stop + 1;
     }
 }

@@ -7,14 +7,8 @@
 
 /* What the subcommands of "fuzzctl corpus" share: finding a target and an input by what a person types. */
 
-/* One subcommand, a row in cmd_corpus.c. argv[0] is its name. */
-struct corpus_sub {
-    const char *name, *usage, *help;
-    int (*exec)(struct cmd_env *env, int argc, char **argv);
-};
-extern const struct corpus_sub corpus_promote, corpus_add, corpus_merge, corpus_stats;
-/* The usage line of a subcommand and EXIT_USAGE. */
-int corpus_usage(const struct corpus_sub *sub);
+/* Rows of the table in cmd_corpus.c. */
+extern const struct cmd_sub corpus_promote, corpus_add, corpus_merge, corpus_stats;
 
 /*
  * The target that word means: in the spec file spec_path when that is not NULL; else word is a spec of one target, or the name of a target

@@ -229,13 +229,13 @@ static int add_exec(struct cmd_env *env, int argc, char **argv)
     optind = 1;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (opt != 'w')
-            return corpus_usage(&corpus_add);
+            return cmd_sub_usage(&cmd_corpus, &corpus_add);
         if (parse_duration_ms(optarg, &r.wait_ms) < 0 || r.wait_ms > WAIT_MAX_MS)
             return cmd_fail(&cmd_corpus, EXIT_USAGE,
                             "add: --wait %s: allowed is a time up to 24h, as in 0s or 5m", optarg);
     }
     if (argc - optind < 3)
-        return corpus_usage(&corpus_add);
+        return cmd_sub_usage(&cmd_corpus, &corpus_add);
     r.campaign = argv[optind];
     r.target = argv[optind + 1];
     code = collect(&r, argv + optind + 2, argc - optind - 2);
@@ -255,7 +255,7 @@ static int add_exec(struct cmd_env *env, int argc, char **argv)
     return code;
 }
 
-const struct corpus_sub corpus_add = {
+const struct cmd_sub corpus_add = {
     .name = "add",
     .usage = "CAMPAIGN TARGET FILE... [--wait TIME]",
     .help = "give inputs to a target while it is fuzzed, and tell which were taken",

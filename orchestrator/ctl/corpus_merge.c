@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/exitcode.h"
+#include "base/parse.h"
 #include "corpus/contents.h"
 #include "corpus/outfolder.h"
 #include "ctl/corpus.h"
@@ -106,6 +107,7 @@ static int write_out(struct run *r, const size_t *chosen, size_t n)
 static void tell(const struct run *r)
 {
     const json_t *j;
+    char bytes[32];
     size_t i;
 
     if (r->env->json) {
@@ -124,11 +126,11 @@ static void tell(const struct run *r)
         fields_print(stdout, j, "file");
         putchar('\n');
     }
-    printf("%zu of %zu inputs, %llu bytes; %zu were copies", r->kept, r->inputs.n,
-           (unsigned long long)r->bytes, r->contents.count[CONTENTS_COPY]);
+    printf("%zu of %zu input%s, %s; copies: %zu", r->kept, r->inputs.n,
+           text_plural((int64_t)r->inputs.n), format_bytes(bytes, sizeof(bytes), (int64_t)r->bytes),
+           r->contents.count[CONTENTS_COPY]);
     if (r->harness.path != NULL)
-        printf(", %zu cover nothing new, %zu were set aside", r->covered,
-               json_array_size(r->aside));
+        printf(", nothing new: %zu, set aside: %zu", r->covered, json_array_size(r->aside));
     if (r->contents.count[CONTENTS_UNREAD] > 0)
         printf(", %zu could not be read or are over 1 MiB", r->contents.count[CONTENTS_UNREAD]);
     putchar('\n');
@@ -175,7 +177,7 @@ static int prepare(struct run *r, int argc, char **argv)
         else if (opt == 's')
             r->spec = optarg;
         else if (opt == '?')
-            return corpus_usage(&corpus_merge);
+            return cmd_sub_usage(&cmd_corpus, &corpus_merge);
         else
             code = manyrun_option(&cmd_corpus, &r->harness.limits, opt, optarg);
     }
@@ -183,7 +185,7 @@ static int prepare(struct run *r, int argc, char **argv)
         return code;
     if (argc - optind < 2 || (r->spec == NULL && r->target != NULL) ||
         (r->spec != NULL && r->harness.path != NULL))
-        return corpus_usage(&corpus_merge);
+        return cmd_sub_usage(&cmd_corpus, &corpus_merge);
     if (r->spec != NULL)
         code = corpus_harness_spec(&r->harness, "merge", r->spec, r->target);
     if (code == EXIT_DONE && r->spec != NULL && r->harness.path == NULL)
@@ -218,7 +220,7 @@ static int merge_exec(struct cmd_env *env, int argc, char **argv)
     return code;
 }
 
-const struct corpus_sub corpus_merge = {
+const struct cmd_sub corpus_merge = {
     .name = "merge",
     .usage = "FOLDER PATH... [--harness PROGRAM | --spec FILE [--target NAME]] [--timeout TIME]\n"
              "                            [--memory SIZE] [-- ARGUMENTS]",

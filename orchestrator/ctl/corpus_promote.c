@@ -147,11 +147,11 @@ static int promote_exec(struct cmd_env *env, int argc, char **argv)
             free(slug);
             slug = promote_slug(optarg);
         } else {
-            return corpus_usage(&corpus_promote);
+            return cmd_sub_usage(&cmd_corpus, &corpus_promote);
         }
     }
     if (argc - optind < 2)
-        return corpus_usage(&corpus_promote);
+        return cmd_sub_usage(&cmd_corpus, &corpus_promote);
     if (slug != NULL && slug[0] == '\0')
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "promote: --name has no letter or digit");
     struct run run = {.env = env, .slug = slug, .list = json_array()};
@@ -160,7 +160,7 @@ static int promote_exec(struct cmd_env *env, int argc, char **argv)
     return code;
 }
 
-const struct corpus_sub corpus_promote = {
+const struct cmd_sub corpus_promote = {
     .name = "promote",
     .usage = "[--spec FILE] [--name TEXT] TARGET FILE|BUCKET|SHA256...",
     .help = "replay inputs and add those that pass to the target's committed seeds",

@@ -136,11 +136,13 @@ static void print_place(const json_t *p)
     const json_t *size = json_object_get(p, "size"), *n;
     json_t *instances = json_object_get(p, "instances");
     const char *name, *comma = "  ";
+    char bytes[32];
 
     printf("%s ", fields_text(p, "place"));
     fields_print(stdout, p, "path");
-    printf("\n  %lld files, %lld bytes", (long long)fields_int(p, "files"),
-           (long long)fields_int(p, "bytes"));
+    printf("\n  %lld file%s, %s", (long long)fields_int(p, "files"),
+           text_plural(fields_int(p, "files")),
+           format_bytes(bytes, sizeof(bytes), fields_int(p, "bytes")));
     if (fields_int(p, "files") > 0) {
         print_size(size, "min", "smallest");
         print_size(size, "p50", "half up to");
@@ -165,18 +167,19 @@ static void print_doc(const json_t *doc)
 
     json_array_foreach (json_object_get(doc, "places"), i, p)
         print_place(p);
-    printf("together %lld files, %lld contents", (long long)fields_int(doc, "files"),
-           (long long)fields_int(doc, "contents"));
+    printf("together %lld file%s, %lld content%s", (long long)fields_int(doc, "files"),
+           text_plural(fields_int(doc, "files")), (long long)fields_int(doc, "contents"),
+           text_plural(fields_int(doc, "contents")));
     if (fields_int(doc, "unread") > 0)
         printf(", %lld could not be read or are over 1 MiB", (long long)fields_int(doc, "unread"));
     putchar('\n');
     if (!json_is_object(edges))
         return;
-    printf("%lld edges of a map of %lld, %lld edges and counts\n",
-           (long long)fields_int(edges, "covered"), (long long)fields_int(edges, "map"),
-           (long long)fields_int(edges, "tuples"));
-    printf("%lld files are enough for that, %lld are redundant\n",
-           (long long)fields_int(edges, "enough"),
+    printf("%lld edge%s of a map of %lld, %lld edges and counts\n",
+           (long long)fields_int(edges, "covered"), text_plural(fields_int(edges, "covered")),
+           (long long)fields_int(edges, "map"), (long long)fields_int(edges, "tuples"));
+    printf("%lld file%s enough for that, %lld redundant\n", (long long)fields_int(edges, "enough"),
+           fields_int(edges, "enough") == 1 ? " is" : "s are",
            (long long)(fields_int(json_object_get(edges, "ended"), "ok") -
                        fields_int(edges, "enough")));
     p = json_object_get(edges, "ended");
@@ -209,7 +212,7 @@ static int collect(struct run *r, int argc, char **argv)
         return code;
     }
     if (argc - optind > 2 || r->harness.path != NULL)
-        return corpus_usage(&corpus_stats);
+        return cmd_sub_usage(&cmd_corpus, &corpus_stats);
     code = corpus_harness_spec(&r->harness, "stats", spec, argv[optind + 1]);
     if (code != EXIT_DONE)
         return code;
@@ -259,11 +262,11 @@ static int stats_exec(struct cmd_env *env, int argc, char **argv)
         if (opt == 'h')
             str_set(&r.harness.path, optarg);
         else
-            code = opt == '?' ? corpus_usage(&corpus_stats)
+            code = opt == '?' ? cmd_sub_usage(&cmd_corpus, &corpus_stats)
                               : manyrun_option(&cmd_corpus, &r.harness.limits, opt, optarg);
     }
     if (code == EXIT_DONE && optind >= ours)
-        code = corpus_usage(&corpus_stats);
+        code = cmd_sub_usage(&cmd_corpus, &corpus_stats);
     if (code == EXIT_DONE)
         code = collect(&r, ours, argv);
     if (code == EXIT_DONE) {
@@ -277,7 +280,7 @@ static int stats_exec(struct cmd_env *env, int argc, char **argv)
     return code;
 }
 
-const struct corpus_sub corpus_stats = {
+const struct cmd_sub corpus_stats = {
     .name = "stats",
     .usage = "PATH... [--harness PROGRAM] [-- ARGUMENTS]\n"
              "       fuzzctl corpus stats SPEC [TARGET]",

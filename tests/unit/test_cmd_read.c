@@ -236,6 +236,62 @@ static void an_index_that_cannot_be_read_is_an_error_of_every_verb(void **ctx)
     }
 }
 
+static void logs_shows_so_many_lines_and_none_that_are_empty(void **ctx)
+{
+    static const char text[] = "first\n\n\033[0;32m\n[+] one \033[1mword\033[0m\r\n  \n\n[*] last\n"
+                               "\033[0m\n\n";
+    cleanup_free char *log = path_join(env.state_dir, "campaigns/c/R1/log/t.main.log");
+    cleanup_free char *dir = path_dirname(log);
+
+    (void)ctx;
+    put_run("clean", NULL);
+    assert_int_equal(path_mkdirs(dir, 0700), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, log, text, sizeof(text) - 1, 0600), 0);
+    assert_int_equal(call(&cmd_logs, "c", "-n1", NULL), 0);
+    assert_string_equal(out, "==> t.main.log <==\n[*] last\n");
+    assert_int_equal(call(&cmd_logs, "c", "-n2", NULL), 0);
+    assert_string_equal(out, "==> t.main.log <==\n[+] one word\n[*] last\n");
+    assert_int_equal(call(&cmd_logs, "c", NULL, NULL), 0);
+    assert_string_equal(out, "==> t.main.log <==\nfirst\n[+] one word\n[*] last\n");
+    assert_int_equal(file_write_atomic(AT_FDCWD, log, "\n\n", 2, 0600), 0);
+    assert_int_equal(call(&cmd_logs, "c", "-n1", NULL), 0);
+    assert_string_equal(out, "==> t.main.log <==\n");
+}
+
+static void help_tells_of_every_verb_and_every_subcommand(void **ctx)
+{
+    (void)ctx;
+    assert_int_equal(call(&cmd_help, NULL, NULL, NULL), 0);
+    static const char *const shared[] = {"--state DIR", "--json", "-q", "--quiet", "--no-color"};
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+        assert_non_null(strstr(out, shared[i]));
+    for (size_t i = 0; cmd_table[i] != NULL; i++) {
+        const struct cmd_entry *e = cmd_table[i];
+
+        assert_int_equal(call(&cmd_help, e->name, NULL, NULL), 0);
+        assert_non_null(strstr(out, e->help));
+        for (size_t k = 0; e->subs != NULL && e->subs[k] != NULL; k++) {
+            assert_int_equal(call(&cmd_help, e->name, NULL, NULL), 0);
+            assert_non_null(strstr(out, e->subs[k]->help));
+            assert_int_equal(call(&cmd_help, e->name, e->subs[k]->name, NULL), 0);
+            assert_non_null(strstr(out, e->subs[k]->help));
+            assert_ptr_equal(cmd_sub_find(e, e->subs[k]->name), e->subs[k]);
+        }
+        assert_int_equal(call(&cmd_help, e->name, "nosuch", NULL), 2);
+    }
+    assert_int_equal(call(&cmd_help, "nosuch", NULL, NULL), 2);
+}
+
+static void bundle_and_corpus_refuse_what_is_no_subcommand(void **ctx)
+{
+    (void)ctx;
+    assert_int_equal(call(&cmd_bundle, NULL, NULL, NULL), 2);
+    assert_int_equal(call(&cmd_bundle, "nosuch", NULL, NULL), 2);
+    assert_int_equal(call(&cmd_bundle, "list", "-x", NULL), 2);
+    assert_int_equal(call(&cmd_corpus, "nosuch", NULL, NULL), 2);
+    assert_int_equal(call(&cmd_corpus, NULL, NULL, NULL), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -245,6 +301,9 @@ int main(void)
         T(verify_proves_it_or_tells_the_difference),
         T(artifacts_lists_odd_names_without_letting_them_act),
         T(list_names_each_run),
+        T(logs_shows_so_many_lines_and_none_that_are_empty),
+        T(help_tells_of_every_verb_and_every_subcommand),
+        T(bundle_and_corpus_refuse_what_is_no_subcommand),
         T(an_index_that_cannot_be_read_is_an_error_of_every_verb),
     };
 
