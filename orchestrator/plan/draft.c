@@ -30,9 +30,10 @@
 #define TRY_BYTES      4096
 
 /* Endings of the builds of one target, the more usual first. */
-static const char *const words[] = {"afl",    "fuzz",  "fast", "lto",    "harness",   "cmplog",
-                                    "cmp",    "asan",  "san",  "ubsan",  "sanitizer", "msan",
-                                    "replay", "plain", "laf",  "native", "libfuzzer", "compcov"};
+static const char *const words[] = {"afl",       "fuzz",      "fast",    "lto",   "harness",
+                                    "cmplog",    "cmp",       "asan",    "san",   "ubsan",
+                                    "sanitizer", "msan",      "replay",  "plain", "laf",
+                                    "native",    "libfuzzer", "compcov", "cov",   "coverage"};
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
 static const char *word_at_end(const char *name)
@@ -134,6 +135,8 @@ static enum draft_role role_of(const char *path, const struct elfprobe *e)
 {
     const char *name = strrchr(path, '/') + 1, *word = word_at_end(name);
 
+    if (e->coverage)
+        return DRAFT_COVERAGE;
     if (!e->instrumented)
         return e->libfuzzer ? DRAFT_ROLES : DRAFT_REPLAY;
     if (e->cmplog)
@@ -145,11 +148,9 @@ static enum draft_role role_of(const char *path, const struct elfprobe *e)
     return DRAFT_HARNESS;
 }
 
-static const char *const role_names[] = {[DRAFT_HARNESS] = "harness",
-                                         [DRAFT_CMPLOG] = "cmplog",
-                                         [DRAFT_SANITIZER] = "sanitizer",
-                                         [DRAFT_REPLAY] = "replay",
-                                         [DRAFT_LAF] = "laf"};
+static const char *const role_names[] = {
+    [DRAFT_HARNESS] = "harness", [DRAFT_CMPLOG] = "cmplog", [DRAFT_SANITIZER] = "sanitizer",
+    [DRAFT_REPLAY] = "replay",   [DRAFT_LAF] = "laf",       [DRAFT_COVERAGE] = "coverage"};
 
 static void take_build(struct draft *d, const char *path, const struct elfprobe *e)
 {

@@ -11,7 +11,7 @@
 /*
  * A campaign spec for one program, from what the program and the builds beside it are. A build is told by
  * what elfprobe sees, its name only says that it belongs to the same target: parser-afl, parser-cmplog,
- * parser-asan, parser; or afl, cmplog, asan, replay in a folder named like the target.
+ * parser-asan, parser-cov, parser; or afl, cmplog, asan, cov, replay in a folder named like the target.
  */
 enum draft_role {
     DRAFT_HARNESS,
@@ -19,6 +19,7 @@ enum draft_role {
     DRAFT_SANITIZER,
     DRAFT_REPLAY,
     DRAFT_LAF,
+    DRAFT_COVERAGE,
     DRAFT_ROLES
 };
 struct draft_build {

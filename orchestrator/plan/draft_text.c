@@ -123,6 +123,9 @@ char *draft_text(const struct draft *d, const char *dir)
               "A build by the plain compiler confirms findings without instrumentation.");
     if (d->builds[DRAFT_LAF].path != NULL)
         put_build(out, d, dir, DRAFT_LAF, "laf", "The build with comparisons split.", "");
+    put_build(out, d, dir, DRAFT_COVERAGE, "coverage",
+              "The build with source coverage, for `fuzzctl coverage`.",
+              "A build by clang -fprofile-instr-generate -fcoverage-mapping shows covered lines.");
     put_input(out, d);
     comment(out, d->seeds_there ? "Where afl-fuzz begins; never written to."
                                 : "Put at least one file here that is not empty.");

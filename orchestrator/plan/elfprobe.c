@@ -240,6 +240,8 @@ static void read_elf(Elf *elf, struct elfprobe *e)
         if (name != NULL && strcmp(name, "__sancov_guards") == 0 &&
             sh.sh_size <= (uint64_t)e->size_bytes)
             e->map_size = (long)(sh.sh_size / 4);
+        else if (name != NULL && strcmp(name, "__llvm_covmap") == 0)
+            e->coverage = true;
         else if (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM)
             read_symbols(elf, scn, &sh, e, calls);
         else if (sh.sh_type == SHT_DYNAMIC)
@@ -319,14 +321,15 @@ const char *elfprobe_protocol_name(enum elfprobe_protocol protocol)
 json_t *elfprobe_to_json(const struct elfprobe *e)
 {
     return json_pack(
-        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
+        "{s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:I,"
         "s:s,s:i,s:s,s:s,s:I}",
         "elf", e->elf, "static", e->is_static, "script", e->is_script, "instrumented",
         e->instrumented, "persistent", e->persistent, "deferred", e->deferred, "shm_testcase",
         e->shm_testcase, "asan", e->asan, "asan_dynamic", e->asan_dynamic, "ubsan", e->ubsan,
         "msan", e->msan, "tsan", e->tsan, "lsan", e->lsan, "libfuzzer", e->libfuzzer, "driver",
         e->driver, "cmplog", e->cmplog, "cmplog_certain", e->cmplog_certain, "autodict",
-        e->autodict, "kit", e->kit, "batch", e->batch, "map_size", (json_int_t)e->map_size,
-        "protocol", elfprobe_protocol_name(e->protocol), "machine", e->machine, "build_id",
-        e->build_id, "sha256", e->sha256, "size_bytes", (json_int_t)e->size_bytes);
+        e->autodict, "coverage", e->coverage, "kit", e->kit, "batch", e->batch, "map_size",
+        (json_int_t)e->map_size, "protocol", elfprobe_protocol_name(e->protocol), "machine",
+        e->machine, "build_id", e->build_id, "sha256", e->sha256, "size_bytes",
+        (json_int_t)e->size_bytes);
 }

@@ -37,7 +37,9 @@ struct elfprobe {
      */
     bool cmplog, cmplog_certain;
     bool autodict;
-    bool kit;   /* built with our harness kit */
+    bool
+        coverage; /* source coverage by clang: sections of a coverage mapping, as llvm-cov reads them */
+    bool kit;     /* built with our harness kit */
     bool batch; /* and can run inputs in batches, see sdk/fz_ring.h */
     long
         map_size; /* guards in the ELF (size of __sancov_guards / 4, or __afl_final_loc of an LTO build), 0 unknown */

@@ -57,11 +57,14 @@ cc_afl -o file-afl file.c
 AFL_LLVM_CMPLOG=1 cc_afl -o file-cmplog file.c
 AFL_USE_ASAN=1 cc_afl -o file-asan file.c
 cc -o file file.c
+CLANG=$(command -v clang || command -v clang-14)
+"$CLANG" -fprofile-instr-generate -fcoverage-mapping -o file-cov file.c
 assert_exit "a program with its builds becomes a spec" 0 "$FUZZCTL" init ./file-afl
 assert_eq "the harness is the plain build" "file-afl" "$(value harness file.ini)"
 assert_eq "the cmplog build is found" "file-cmplog" "$(value cmplog file.ini)"
 assert_eq "the sanitizer build is found" "file-asan" "$(value sanitizer file.ini)"
 assert_eq "the plain compiler's build is found" "file" "$(value replay file.ini)"
+assert_eq "the coverage build is found" "file-cov" "$(value coverage file.ini)"
 assert_eq "a program that opens its file gets @@" "@@" "$(value args file.ini)"
 assert_match "the missing seeds are told on stderr" '^note: seeds/file needs at least one file' "$(cat err)"
 assert_match "and in the spec" '^# Note: seeds/file needs at least one file' "$(cat file.ini)"
@@ -105,11 +108,11 @@ finds "runs to its finding" entry.ini
 assert_match "which is confirmed in its own builds" 'crash +[0-9a-f]{12}' "$("$FUZZCTL" artifacts entry)"
 
 mkdir kit
-for v in afl cmplog asan replay; do ln "$HARNESSES/chunk_frame/$v" kit/ 2>/dev/null || cp "$HARNESSES/chunk_frame/$v" kit/; done
+for v in afl cmplog asan replay cov; do ln "$HARNESSES/chunk_frame/$v" kit/ 2>/dev/null || cp "$HARNESSES/chunk_frame/$v" kit/; done
 assert_exit "builds of the kit, named by what they are" 0 "$FUZZCTL" init kit/replay
 assert_eq "are named by their folder" "kit/afl" "$(value harness kit.ini)"
-assert_eq "all of them are found" "kit/cmplog kit/asan kit/replay" \
-    "$(value cmplog kit.ini) $(value sanitizer kit.ini) $(value replay kit.ini)"
+assert_eq "all of them are found" "kit/cmplog kit/asan kit/replay kit/cov" \
+    "$(value cmplog kit.ini) $(value sanitizer kit.ini) $(value replay kit.ini) $(value coverage kit.ini)"
 assert_exit "and pass" 0 "$FUZZCTL" check kit.ini
 
 # ---- one build alone, odd names, other places -----------------------------------------------

@@ -167,6 +167,21 @@ static void a_libfuzzer_program_is_not_an_afl_harness(void **state)
     assert_true(e.libfuzzer && !e.instrumented && !e.ubsan && !e.asan);
 }
 
+static void a_build_for_source_coverage_is_told(void **state)
+{
+    struct elfprobe e;
+
+    (void)state;
+    if (!build("cov", "clang -fprofile-instr-generate -fcoverage-mapping", plain_source))
+        skip();
+    e = probe("cov");
+    assert_true(e.coverage && !e.instrumented);
+    if (build("pgo", "clang -fprofile-instr-generate", plain_source)) {
+        e = probe("pgo");
+        assert_false(e.coverage);
+    }
+}
+
 static void an_entry_linked_by_afl_is_a_driver(void **state)
 {
     struct elfprobe e;
@@ -344,6 +359,7 @@ int main(void)
         cmocka_unit_test(an_asan_build_is_told_from_one_with_ubsan),
         cmocka_unit_test(a_shared_asan_runtime_is_seen),
         cmocka_unit_test(a_libfuzzer_program_is_not_an_afl_harness),
+        cmocka_unit_test(a_build_for_source_coverage_is_told),
         cmocka_unit_test(an_entry_linked_by_afl_is_a_driver),
         cmocka_unit_test(plain_and_static_programs_are_neither),
         cmocka_unit_test(the_protocol_is_told_by_the_words_of_the_runtime),
