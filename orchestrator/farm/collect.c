@@ -148,7 +148,8 @@ static int on_turn(sd_event_source *s, void *userdata)
         in->scan_failed_ms = 0;
     }
     if (found.lost > 1)
-        log_warn("%s: and of %d more files", in->spec->full_id, found.lost - 1);
+        log_warn("%s: and of %d more file%s", in->spec->full_id, found.lost - 1,
+                 text_plural(found.lost - 1));
     if (r >= 0 && more) {
         put(in);
     } else if ((r >= 0 || r == -ENOENT) && in->scan_old > 0) {

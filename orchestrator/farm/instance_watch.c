@@ -72,7 +72,7 @@ void instance_unwatch_files(struct instance *in)
 
 void instance_take_stats(struct instance *in, const struct stats *st)
 {
-    int64_t now_ms = clock_now_ms(), total;
+    int64_t now_ms = clock_now_ms(), total, edges;
     bool news;
 
     /* Sessions add up; one that was resumed reports what the session before had saved as its own. */
@@ -89,8 +89,13 @@ void instance_take_stats(struct instance *in, const struct stats *st)
     news = total > in->execs_total;
     if (news)
         in->execs_total = total;
-    if (st->edges_found > in->edges_max)
-        in->edges_max = st->edges_found;
+    /*
+     * AFL++ counts the first byte of the map among the edges, where the loop of a persistent program leaves a mark and no edge is.
+     * Source: instrumentation/afl-compiler-rt.o.c, __afl_persistent_loop.
+     */
+    edges = st->edges_found - (in->spec->persistent && st->edges_found > 0);
+    if (edges > in->edges_max)
+        in->edges_max = edges;
     if (!news)
         return;
     in->news_ms = now_ms;

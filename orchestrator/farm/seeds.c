@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "farm/campaign.h"
 
@@ -236,35 +237,19 @@ static void log_failures(const struct target *t)
                  t->plan->campaign, who, (long long)kept_failed(s),
                  (long long)count(s->start, "kept"));
     if (count(s->start, "kept_damaged") > 0)
-        log_warn("%s/%s: %lld inputs that the last run kept are damaged, leaving them out",
+        log_warn("%s/%s: %lld of what the last run kept cannot be read whole, leaving it out",
                  t->plan->campaign, who, (long long)count(s->start, "kept_damaged"));
     if (json_is_string(json_object_get(s->start, "why")))
         log_warn("%s/%s: start corpus: %s", t->plan->campaign, who,
                  json_string_value(json_object_get(s->start, "why")));
     if (has_start(s))
         log_info(
-            "%s/%s: begins with %lld inputs, distilled from %lld seeds and %lld of the last run",
-            t->plan->campaign, who, (long long)count(s->start, "files"), (long long)s->total,
+            "%s/%s: begins with %lld input%s, distilled from %lld seed%s and %lld of the last run",
+            t->plan->campaign, who, (long long)count(s->start, "files"),
+            text_plural(count(s->start, "files")), (long long)s->total, text_plural(s->total),
             (long long)count(s->start, "kept"));
     if (s->why[0] != '\0')
         log_warn("%s/%s: seeds: %s, going on", t->plan->campaign, who, s->why);
-}
-
-static void on_artifact(void *ctx, const struct artifact_source *src,
-                        const struct artifact_seen *seen)
-{
-    struct target *t = ctx;
-    struct farm *farm = t->farm;
-
-    (void)src;
-    if (seen->unsaved)
-        return;
-    if (seen->new_content && seen->kind == ARTIFACT_HANG)
-        t->hangs++;
-    else if (seen->new_content)
-        t->crashes++;
-    if (farm->ev->artifact != NULL)
-        farm->ev->artifact(farm->ctx, t->owner, t->spec, seen);
 }
 
 /* One batch a turn; on a full disk again later, for as long as it takes. */
@@ -279,8 +264,8 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata)
                                         .empty_is_input = true};
     struct err err = {0};
     bool more = false;
-    int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, &t->seeds.walk, on_artifact, t,
-                          &more, &err);
+    int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, &t->seeds.walk, target_on_artifact,
+                          t, &more, &err);
 
     (void)usec;
     if (r >= 0 && !more) {

@@ -38,23 +38,6 @@ static void tell(struct target *t)
         t->farm->ev->swept(t->farm->ctx, t->owner, t->spec);
 }
 
-static void on_artifact(void *ctx, const struct artifact_source *src,
-                        const struct artifact_seen *seen)
-{
-    struct target *t = ctx;
-    struct farm *farm = t->farm;
-
-    (void)src;
-    if (seen->unsaved)
-        return;
-    if (seen->new_content && seen->kind == ARTIFACT_HANG)
-        t->hangs++;
-    else if (seen->new_content)
-        t->crashes++;
-    if (farm->ev->artifact != NULL)
-        farm->ev->artifact(farm->ctx, t->owner, t->spec, seen);
-}
-
 /* One batch a turn; on a full disk again later, for as long as it takes. */
 static int on_turn(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -68,8 +51,8 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata)
                                         .empty_is_input = true};
     struct err err = {0};
     bool more = false;
-    int r =
-        artifact_scan(t->farm->db, t->farm->state_dir, &src, &s->walk, on_artifact, t, &more, &err);
+    int r = artifact_scan(t->farm->db, t->farm->state_dir, &src, &s->walk, target_on_artifact, t,
+                          &more, &err);
 
     (void)usec;
     if (r < 0 && s->trouble[0] == '\0')

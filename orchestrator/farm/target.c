@@ -257,8 +257,11 @@ int64_t target_execs(const struct target *t)
 
 double target_execs_per_sec(const struct target *t)
 {
+    const int64_t fuzz_ms = budget_fuzz_ms(&t->budget, clock_now_ms());
     double sum = 0;
 
+    if (t->state >= TARGET_ENDING)
+        return fuzz_ms > 0 ? (double)target_execs(t) * 1000.0 / (double)fuzz_ms : 0;
     for (size_t i = 0; i < t->spec->n_instances; i++)
         if (t->instances[i]->state == INSTANCE_FUZZING)
             sum += t->instances[i]->stats.execs_per_sec;
@@ -285,6 +288,23 @@ int64_t target_edges(const struct target *t)
             plain = in->edges_max;
     }
     return plain > 0 ? plain : any;
+}
+
+void target_on_artifact(void *ctx, const struct artifact_source *src,
+                        const struct artifact_seen *seen)
+{
+    struct target *t = ctx;
+    struct farm *farm = t->farm;
+
+    (void)src;
+    if (seen->unsaved)
+        return;
+    if (seen->new_content && seen->kind == ARTIFACT_HANG)
+        t->hangs++;
+    else if (seen->new_content)
+        t->crashes++;
+    if (farm->ev->artifact != NULL)
+        farm->ev->artifact(farm->ctx, t->owner, t->spec, seen);
 }
 
 const char *target_state_name(const struct target *t)

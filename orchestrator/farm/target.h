@@ -10,6 +10,7 @@
 #include "farm/instance.h"
 #include "farm/seeds.h"
 #include "farm/sweep.h"
+#include "store/artifact.h"
 #include "store/runs.h"
 
 /*
@@ -87,9 +88,13 @@ bool target_saturated(const struct target *t);
 /* Why its first instance never fuzzed, or NULL. Borrowed. */
 const char *target_start_failure(const struct target *t);
 int64_t target_execs(const struct target *t);
-double target_execs_per_sec(const struct target *t);
+double target_execs_per_sec(const struct target *t); /* now; as it ends, of its whole time */
 int64_t target_edges(const struct target *t);
 const char *target_state_name(const struct target *t); /* of the row and of status */
+
+/* The callback of artifact_scan for what a job found of target ctx: counted, and told like the files of an instance. */
+void target_on_artifact(void *ctx, const struct artifact_source *src,
+                        const struct artifact_seen *seen);
 
 /* Its row as of now. Clear with target_row_clear. */
 void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *ret);

@@ -75,9 +75,6 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
         (void)json_array_append_new(list, instance_extra(in, now_ms));
     }
     r.stability = stability;
-    /* Over the whole of its time once it has ended: instances that are gone make no executions now. */
-    if (!target_active(t) && r.fuzz_ms > 0)
-        r.execs_per_sec = (double)r.execs_done * 1000.0 / (double)r.fuzz_ms;
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
     (void)json_object_set_new(extra, "frozen", json_boolean(t->held));

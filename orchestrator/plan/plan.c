@@ -227,6 +227,7 @@ static void instances_fill(const struct plan *plan, struct plan_target *t,
         instance_fill(inst, plan, t, &v[i], plan->cpus[*next % (size_t)plan->cores]);
         f = plan_host_file(host, inst->binary);
         in.elf = f != NULL && f->error == 0 ? &f->elf : NULL;
+        inst->persistent = in.elf != NULL && in.elf->persistent;
         argv_fill(&in, inst);
         variant_clear(&v[i]);
     }
@@ -300,17 +301,19 @@ static int64_t instances_of(const struct spec *spec, size_t i, int cores)
 static int cores_of(const struct spec *spec, const struct plan_host *host,
                     struct spec_faults *faults)
 {
-    int line = spec_line(spec, "campaign", "cores"), cores = 0;
+    int line = spec->cores_by_option ? 0 : spec_line(spec, "campaign", "cores"), cores = 0;
+    const char *section = spec->cores_by_option ? "" : "campaign";
+    const char *key = spec->cores_by_option ? "--cores" : "cores";
 
     if (parse_cores(spec->cores, host->n_cpus, &cores) < 0) {
-        spec_faults_add(faults, line, "campaign", "cores", false,
+        spec_faults_add(faults, line, section, key, false,
                         "\"%s\" is not a number of cores; allowed: 2, all, all-1, 50%%",
                         spec->cores);
         return 0;
     }
     if (cores > host->n_cpus) {
-        spec_faults_add(faults, line, "campaign", "cores", false,
-                        "%d cores, but this host lets us use %d", cores, host->n_cpus);
+        spec_faults_add(faults, line, section, key, false, "%d cores, but this host lets us use %d",
+                        cores, host->n_cpus);
         return 0;
     }
     return cores;
@@ -328,8 +331,8 @@ static void admit_instances(const struct spec *spec, size_t i, int cores,
         return;
     (void)snprintf(section, sizeof(section), "target %s", st->name);
     spec_faults_add(faults, line > 0 ? line : st->line, section, "instances", false,
-                    "%" PRId64 " instances at one core each, but the campaign has %d core%s", n,
-                    cores, cores == 1 ? "" : "s");
+                    "%" PRId64 " instances at one core each, but the campaign has %d core%s%s", n,
+                    cores, text_plural(cores), spec->cores_by_option ? " (--cores)" : "");
 }
 
 static void admit_seeds(const struct spec *spec, size_t i, const struct plan_host *host,

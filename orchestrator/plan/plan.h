@@ -69,6 +69,7 @@ struct plan_instance {
     struct strv argv; /* argv[0] = path of afl-fuzz */
     struct strv env;  /* complete environment, NAME=VALUE */
     char *binary;     /* the target program it runs */
+    bool persistent;  /* which has a persistent loop */
     char *out_dir;    /* run_dir/out/<target>/<name> */
     char *scratch_dir, *log_path, *run_path, *exit_path;
     int64_t timeout_ms;   /* 0: AFL++ calibrates */

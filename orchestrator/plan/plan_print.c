@@ -148,7 +148,7 @@ void plan_print(const struct plan *plan, FILE *out)
     if (plan->plateau_ms > 0)
         print_duration(", plateau ", plan->plateau_ms, "none", out);
     (void)fprintf(out, ", %d core%s, seed %" PRIu64 ", stop on %s\n", plan->cores,
-                  plan->cores == 1 ? "" : "s", plan->seed,
+                  text_plural(plan->cores), plan->seed,
                   plan->stop_on == SPEC_STOP_FIRST ? "first finding" : "no finding");
     if (plan->drop_corpus)
         (void)fputs("corpus dropped: begins with the seeds alone, leaves nothing to the next run\n",
@@ -185,7 +185,7 @@ void plan_print(const struct plan *plan, FILE *out)
         print_program("replay", &t->replay, "", out);
         (void)fprintf(out, "  %-10s %s (%ld file%s)\n", "seeds",
                       text_printable(buf, sizeof(buf), t->seeds), t->n_seeds,
-                      t->n_seeds == 1 ? "" : "s");
+                      text_plural(t->n_seeds));
         for (size_t k = 0; k < t->n_instances; k++)
             print_instance(t, &t->instances[k], out);
     }

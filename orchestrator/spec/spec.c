@@ -92,6 +92,7 @@ static void override_all(struct spec_loader *ld, const struct spec_overrides *ov
         override(ld, "execs", ov->execs, "--execs");
     if (ov->cores != NULL)
         override(ld, "cores", ov->cores, "--cores");
+    ld->spec->cores_by_option = ov->cores != NULL;
     if (ov->seed != NULL)
         override(ld, "seed", ov->seed, "--seed");
     if (ov->name != NULL)
@@ -244,7 +245,7 @@ int spec_load(const char *path, const struct spec_overrides *ov, struct spec **r
     size_t n = spec_faults_errors(faults);
     if (n > 0) {
         spec_free(spec);
-        return err_set(err, -EINVAL, "%s: %zu fault%s", path, n, n == 1 ? "" : "s");
+        return err_set(err, -EINVAL, "%s: %zu fault%s", path, n, text_plural((int64_t)n));
     }
     *ret = spec;
     return 0;

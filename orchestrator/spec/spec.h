@@ -74,6 +74,7 @@ struct spec {
     char *path, *root, *name;
     int64_t budget_ms, execs, plateau_ms; /* 0: no such end (budget is always > 0) */
     char *cores;                          /* as written: "2", "all-1" */
+    bool cores_by_option;                 /* written on the command line and not in the file */
     int64_t priority;                     /* 0 to SPEC_PRIORITY_MAX */
     enum spec_share share_cores;          /* with others that share theirs */
     uint64_t seed;

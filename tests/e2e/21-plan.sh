@@ -70,3 +70,6 @@ assert_exit "no file is wrong usage" 2 "$FUZZCTL" plan
 assert_exit "a missing file too" 2 "$FUZZCTL" plan "$T/none.ini"
 assert_exit "that there is no afl-fuzz is not" 1 env AFL_FUZZ=/none "$FUZZCTL" plan conf/campaigns/demo.ini
 assert_match "and is said" '/none is not installed' "$(cat "$T/err")"
+# What an option asks for is the option's fault, and of no line of the file.
+assert_exit "more cores than there are, by an option" 2 "$FUZZCTL" plan "$T/good.ini" --cores 4096
+assert_match "the option is named" '^[^ ]*good.ini: --cores: 4096 cores, but this host' "$(cat "$T/err")"

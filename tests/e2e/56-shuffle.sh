@@ -35,7 +35,7 @@ check "a program with state: some inputs are stateful" \
     jq -e '.targets[0].shuffle | .stateful > 0 and .checked > 0' "$T/stateful.json"
 check "each with what brings it about" \
     jq -e '[.targets[0].shuffle.findings[] | select(.kind == "stateful") | .after | length] | min > 0' "$T/stateful.json"
-assert_match "the report says how many" "shuffle +[0-9]+ inputs run 8 times each and shuffled: [0-9]+ stateful" \
+assert_match "the report says how many" "shuffle +[0-9]+ inputs? run 8 times each and shuffled: [0-9]+ stateful" \
     "$(cat "$T/stateful.txt")"
 assert_match "and the smallest pair" "smallest pair: " "$(cat "$T/stateful.txt")"
 check "report.md is there" test -n "$md"
@@ -45,4 +45,7 @@ campaign clean "$HARNESSES/chunk_frame/afl" "$TOP/seeds/chunk_frame"
 assert_eq "a program without state: the verdict stays clean" 0 "$rc"
 check "no input is stateful or flaky" \
     jq -e '.targets[0].shuffle | .stateful == 0 and .flaky == 0 and .checked > 10 and .kept' "$T/clean.json"
-assert_match "and that is said" "shuffle +[0-9]+ inputs run 8 times" "$(cat "$T/clean.txt")"
+queue=$(find "$FZ_STATE/campaigns/clean" -type d -name queue | head -n 1)
+assert_eq "status and replay of the queue count the same edges" "$(jq '.targets[0].edges_found' "$T/clean.json")" \
+    "$("$FUZZCTL" replay --json --harness "$HARNESSES/chunk_frame/afl" "$queue" | tail -n 1 | jq .edges)"
+assert_match "and that is said" "shuffle +[0-9]+ inputs? run 8 times" "$(cat "$T/clean.txt")"

@@ -506,6 +506,28 @@ static void more_cores_than_the_host_has_are_refused(void **state)
     spec_faults_clear(&f);
 }
 
+static void cores_that_an_option_asked_for_are_no_fault_of_a_line(void **state)
+{
+    struct spec_faults f = {0};
+    struct aflprobe *afl = afl_load("4.04c");
+    struct spec *spec = spec_of("[campaign]\ncores = 1\n" FULL, &f);
+    struct plan *plan = NULL;
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(spec);
+    str_set(&spec->cores, "9"); /* as --cores 9 does */
+    spec->cores_by_option = true;
+    assert_true(plan_build(spec, afl, &host, &plan, &f, &err) < 0);
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.v[0].line, 0);
+    assert_string_equal(f.v[0].section, "");
+    assert_string_equal(f.v[0].key, "--cores");
+    spec_free(spec);
+    aflprobe_free(afl);
+    spec_faults_clear(&f);
+}
+
 static void all_faults_are_told_not_only_the_first(void **state)
 {
     struct spec_faults f = {0};
@@ -772,6 +794,7 @@ int main(void)
         cmocka_unit_test(only_known_variables_are_passed_and_the_rest_is_told),
         cmocka_unit_test(programs_that_cannot_be_fuzzed_are_refused_by_line),
         cmocka_unit_test(more_cores_than_the_host_has_are_refused),
+        cmocka_unit_test(cores_that_an_option_asked_for_are_no_fault_of_a_line),
         cmocka_unit_test(all_faults_are_told_not_only_the_first),
         cmocka_unit_test(a_new_harness_is_taken_by_a_new_afl_fuzz),
         cmocka_unit_test(a_harness_without_a_loop_is_warned_about),
