@@ -15,79 +15,82 @@ static void show_progress(void *ctx, size_t done, size_t all)
     manyrun_progress_show(ctx, done, all, "");
 }
 
-/* The scope and the program in it; the caller closes *ret_scope and clears procs. */
-static int prepare(const struct edge_count *c, const char *preload, struct elfprobe *elf,
-                   struct strv *procs, struct replay_scope **ret_scope, struct forkserver_opts *ret,
-                   struct err *err)
+/* One run of the inputs, from the program's probe to the end of its scope. */
+struct job {
+    const struct edge_count *c;
+    struct manyrun_progress progress;
+    struct forkserver_opts program;
+    enum runner_engine engine;
+    int (*run)(struct job *job, void *ret, struct err *err);
+};
+
+static int job_run(struct job *job, void *ret, struct err *err)
 {
-    int rc = elfprobe_read(c->harness, elf, err);
+    const struct edge_count *c = job->c;
+    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    struct replay_scope *scope = NULL;
+    struct strv procs = {0};
+    struct elfprobe elf;
+    int rc = elfprobe_read(c->harness, &elf, err);
 
     if (rc < 0)
         return rc;
-    if (!elf->instrumented)
+    if (!elf.instrumented)
         return err_set(err, -EINVAL,
                        "%s: has no fork server; build it with afl-clang-fast or the like",
                        c->harness);
-    rc = replay_scope_open(c->limits.memory_bytes, procs, ret_scope, err);
-    if (rc < 0)
-        return rc;
-    *ret = replay_scope_program(*ret_scope, elf, c->harness, c->args, procs, preload,
-                                c->limits.timeout_ms, c->limits.memory_bytes);
-    ret->env = c->env;
-    return 0;
+    rc = replay_scope_open(c->limits.memory_bytes, &procs, &scope, err);
+    if (rc == 0) {
+        job->program = replay_scope_program(scope, &elf, c->harness, c->args, &procs, preload,
+                                            c->limits.timeout_ms, c->limits.memory_bytes);
+        job->program.env = c->env;
+        job->engine = runner_engine_best(&elf);
+        manyrun_progress_begin(&job->progress, c->cmd_env);
+        rc = job->run(job, ret, err);
+        manyrun_progress_clear(&job->progress);
+    }
+    replay_scope_close(scope);
+    strv_clear(&procs);
+    return rc;
+}
+
+static int run_edges(struct job *job, void *ret, struct err *err)
+{
+    return edges_run(&(struct edges_opts){.program = job->program,
+                                          .engine = job->engine,
+                                          .inputs = job->c->inputs,
+                                          .jobs = job->c->limits.jobs,
+                                          .cancel = &manyrun_stop,
+                                          .progress = show_progress,
+                                          .ctx = &job->progress},
+                     ret, err);
+}
+
+static int run_distill(struct job *job, void *ret, struct err *err)
+{
+    struct distill_result r;
+    int rc = distill_run(&(struct distill_opts){.program = job->program,
+                                                .engine = job->engine,
+                                                .inputs = job->c->inputs,
+                                                .jobs = job->c->limits.jobs,
+                                                .cancel = &manyrun_stop,
+                                                .progress = show_progress,
+                                                .ctx = &job->progress},
+                         &r, err);
+
+    if (rc == 0) {
+        *(size_t *)ret = r.n_chosen;
+        distill_result_clear(&r);
+    }
+    return rc;
 }
 
 int edge_count(const struct edge_count *c, struct edges_result *ret, struct err *err)
 {
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
-    struct manyrun_progress progress;
-    struct edges_opts o = {.inputs = c->inputs,
-                           .jobs = c->limits.jobs,
-                           .cancel = &manyrun_stop,
-                           .progress = show_progress,
-                           .ctx = &progress};
-    struct replay_scope *scope = NULL;
-    struct strv procs = {0};
-    struct elfprobe elf;
-    int rc = prepare(c, preload, &elf, &procs, &scope, &o.program, err);
-
-    if (rc == 0) {
-        o.engine = runner_engine_best(&elf);
-        manyrun_progress_begin(&progress, c->cmd_env);
-        rc = edges_run(&o, ret, err);
-        manyrun_progress_clear(&progress);
-    }
-    replay_scope_close(scope);
-    strv_clear(&procs);
-    return rc;
+    return job_run(&(struct job){.c = c, .run = run_edges}, ret, err);
 }
 
 int edge_count_enough(const struct edge_count *c, size_t *ret, struct err *err)
 {
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
-    struct manyrun_progress progress;
-    struct distill_opts o = {.inputs = c->inputs,
-                             .jobs = c->limits.jobs,
-                             .cancel = &manyrun_stop,
-                             .progress = show_progress,
-                             .ctx = &progress};
-    struct replay_scope *scope = NULL;
-    struct distill_result r;
-    struct strv procs = {0};
-    struct elfprobe elf;
-    int rc = prepare(c, preload, &elf, &procs, &scope, &o.program, err);
-
-    if (rc == 0) {
-        o.engine = runner_engine_best(&elf);
-        manyrun_progress_begin(&progress, c->cmd_env);
-        rc = distill_run(&o, &r, err);
-        manyrun_progress_clear(&progress);
-    }
-    if (rc == 0) {
-        *ret = r.n_chosen;
-        distill_result_clear(&r);
-    }
-    replay_scope_close(scope);
-    strv_clear(&procs);
-    return rc;
+    return job_run(&(struct job){.c = c, .run = run_distill}, ret, err);
 }
