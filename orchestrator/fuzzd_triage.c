@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "base/sort.h"
 #include "fuzzd.h"
@@ -441,8 +442,9 @@ static void log_held(struct run *run)
     int64_t found = log_limit_held(&run->found), judged = log_limit_held(&run->judged);
 
     if (found > 0 || judged > 0)
-        log_info("campaign %s: %lld more inputs found, %lld more judged",
-                 campaign_plan(run->campaign)->campaign, (long long)found, (long long)judged);
+        log_info("campaign %s: %lld more input%s found, %lld more judged",
+                 campaign_plan(run->campaign)->campaign, (long long)found, text_plural(found),
+                 (long long)judged);
 }
 
 void daemon_reap(struct daemon *d)

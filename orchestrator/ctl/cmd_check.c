@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/exitcode.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
 #include "plan/admit.h"
@@ -155,7 +156,7 @@ static void check_file(struct check *c, const char *path)
             spec_print_effective(spec, stdout);
         else if (ok && !c->env->quiet)
             (void)printf("%s: ok (%zu target%s)\n", path, spec->n_targets,
-                         spec->n_targets == 1 ? "" : "s");
+                         text_plural((int64_t)spec->n_targets));
     }
     spec_free(spec);
     spec_faults_clear(&faults);

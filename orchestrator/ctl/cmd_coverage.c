@@ -27,6 +27,7 @@ struct run {
     struct spec *spec;
     char **names; /* of targets, borrowed; none: all */
     size_t n_names;
+    bool by_default; /* nobody named the campaign file */
     json_t *targets;
 };
 
@@ -84,7 +85,8 @@ static int check_names(const struct run *r)
         for (size_t k = 0; k < r->spec->n_targets; k++)
             met |= strcmp(r->spec->targets[k].name, r->names[i]) == 0;
         if (!met)
-            return cmd_fail(&cmd_coverage, EXIT_USAGE, "%s has no target %s", r->spec->path,
+            return cmd_fail(&cmd_coverage, EXIT_USAGE, "%s%s has no target %s", r->spec->path,
+                            r->by_default ? " (taken as no campaign file is named)" : "",
                             r->names[i]);
     }
     return EXIT_DONE;
@@ -183,10 +185,17 @@ static int run(struct run *r, int argc, char **argv)
     cleanup_free char *path = optind < argc ? spec_word(argv[optind]) : NULL;
     int code, html = EXIT_DONE;
 
-    if (path != NULL)
+    if (path != NULL) {
         optind++;
-    else
+    } else {
+        if (access(SPEC_WORD_GATE, F_OK) < 0)
+            return cmd_fail(
+                &cmd_coverage, EXIT_USAGE,
+                "name a campaign file: there is no %s, which is taken where none is named",
+                SPEC_WORD_GATE);
         path = xstrdup(SPEC_WORD_GATE);
+        r->by_default = true;
+    }
     r->names = argv + optind;
     r->n_names = (size_t)(argc - optind);
     code = load_spec(r, path);
@@ -196,6 +205,8 @@ static int run(struct run *r, int argc, char **argv)
         code = open_html(r);
     if (code != EXIT_DONE)
         return code;
+    if (r->by_default && !r->o.env->json && !r->o.env->quiet)
+        printf("of the targets in %s, as no campaign file is named:\n", path);
     manyrun_catch();
     code = measure(r);
     if (r->html_tmp != NULL && code == EXIT_DONE)

@@ -24,7 +24,8 @@
 #include "plan/elfprobe.h"
 #include "report/fields.h"
 
-#define CAP_MIN (INT64_C(1) << 20)
+#define CAP_MIN       (INT64_C(1) << 20)
+#define UNSTABLE_MANY 20 /* one in so many is told as a fault of the program */
 
 struct job {
     const struct cmd_env *env;
@@ -71,18 +72,22 @@ static void print_result(const struct job *d, const struct distill_result *r, ui
         if (!d->env->quiet)
             printf("set aside, %s: %s\n", distill_aside_name(r->aside[i].why), name);
     }
-    printf("%zu of %zu inputs, %s of %s, cover the same %zu %s", r->n_chosen, d->inputs.n,
-           format_size(out, sizeof(out), (int64_t)bytes),
-           format_size(in, sizeof(in), (int64_t)r->input_bytes), r->tuples,
+    printf("%zu of %zu input%s, %s of %s, cover the same %zu %s", r->n_chosen, d->inputs.n,
+           text_plural((int64_t)d->inputs.n), format_bytes(out, sizeof(out), (int64_t)bytes),
+           format_bytes(in, sizeof(in), (int64_t)r->input_bytes), r->tuples,
            d->edges_only ? "edges" : "edges and counts");
     if (d->against.n > 0)
         printf(", %zu of them new", r->new_tuples);
-    printf(" (%zu different maps, %s)\n", r->maps,
+    printf(" (%zu different map%s, %s)\n", r->maps, text_plural((int64_t)r->maps),
            format_duration(took, sizeof(took), clock_now_ms() - d->progress.began_ms));
     for (int i = 0; i < DISTILL_ASIDES; i++) {
         if (count[i] > 0)
             printf("%zu set aside: %s\n", count[i], distill_aside_name((enum distill_aside)i));
     }
+    if (count[DISTILL_UNSTABLE] * UNSTABLE_MANY > d->inputs.n)
+        printf(
+            "that many unstable ones are the program's doing: fuzzctl stability tells which edges "
+            "vary, and after which inputs\n");
     if (r->smallest > 0)
         printf("for want of memory (--cap) only the %d smallest inputs of an edge were compared\n",
                r->smallest);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/exitcode.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
 #include "plan/host.h"
@@ -175,7 +176,8 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
 
             printf("campaign %s %s: run %s, %zu target%s, %zu instance%s\n", plan->campaign,
                    waits ? "waits for a free core" : "started", plan->run_id, plan->n_targets,
-                   plan->n_targets == 1 ? "" : "s", n_instances, n_instances == 1 ? "" : "s");
+                   text_plural((int64_t)plan->n_targets), n_instances,
+                   text_plural((int64_t)n_instances));
             if (waits)
                 puts("fuzzctl doctor tells who has the cores");
             if (state != NULL && strcmp(state, "frozen") == 0)

@@ -58,13 +58,16 @@ static void seeds_print(const json_t *seeds, FILE *out)
                 number(seeds, "total"),
                 json_is_true(json_object_get(seeds, "left_out")) ? ", left out" : "");
     if (number(json_object_get(seeds, "start"), "files") > 0)
-        fprintf(out,
-                "    begins with %lld inputs, distilled from %lld seeds and %lld of the last run\n",
-                number(json_object_get(seeds, "start"), "files"), number(seeds, "total"),
-                number(json_object_get(seeds, "start"), "kept"));
+        fprintf(
+            out,
+            "    begins with %lld input%s, distilled from %lld seed%s and %lld of the last run\n",
+            number(json_object_get(seeds, "start"), "files"),
+            text_plural(number(json_object_get(seeds, "start"), "files")), number(seeds, "total"),
+            text_plural(number(seeds, "total")), number(json_object_get(seeds, "start"), "kept"));
     if (number(json_object_get(seeds, "start"), "kept_failed") > 0)
-        fprintf(out, "    %lld inputs that the last run kept fail now\n",
-                number(json_object_get(seeds, "start"), "kept_failed"));
+        fprintf(out, "    %lld that the last run kept fail%s now\n",
+                number(json_object_get(seeds, "start"), "kept_failed"),
+                number(json_object_get(seeds, "start"), "kept_failed") == 1 ? "s" : "");
     if (number(seeds, "timeout_ms") > 0)
         fprintf(out, "    timeout %lld ms, by the slowest input\n", number(seeds, "timeout_ms"));
     if (number(seeds, "left") > 0)
@@ -80,8 +83,8 @@ static void sweep_print(const json_t *sweep, FILE *out)
     char why[600];
 
     if (number(sweep, "swept") > 0 || number(sweep, "left") > 0)
-        fprintf(out, "    swept %lld queue entries, %lld left\n", number(sweep, "swept"),
-                number(sweep, "left"));
+        fprintf(out, "    swept %lld queue entr%s, %lld left\n", number(sweep, "swept"),
+                number(sweep, "swept") == 1 ? "y" : "ies", number(sweep, "left"));
     if (text(sweep, "why")[0] != '\0')
         fprintf(out, "    sweep: %s\n", text_printable(why, sizeof why, text(sweep, "why")));
 }
@@ -110,11 +113,11 @@ static void target_print(const json_t *t, bool instances, bool frozen, FILE *out
     if (text(t, "skipped")[0] != '\0')
         fprintf(out, "    skipped: %s\n", text_printable(words, sizeof words, text(t, "skipped")));
     if (number(t, "oom_kills") > 0)
-        fprintf(out, "    %lld kills for want of memory, not all of which leave an input\n",
-                number(t, "oom_kills"));
+        fprintf(out, "    %lld kill%s for want of memory, not all of which leave an input\n",
+                number(t, "oom_kills"), text_plural(number(t, "oom_kills")));
     if (number(t, "pending") > 0)
         fprintf(out, "    %lld input%s to triage\n", number(t, "pending"),
-                number(t, "pending") == 1 ? "" : "s");
+                text_plural(number(t, "pending")));
     size_t i;
     const json_t *in;
     json_array_foreach (json_object_get(t, "instances"), i, in) {

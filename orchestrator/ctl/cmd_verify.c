@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/exitcode.h"
+#include "base/parse.h"
 #include "corpus/keptdir.h"
 #include "ctl/cmd.h"
 #include "report/fields.h"
@@ -71,7 +72,7 @@ static int verify_once(struct db *db, const char *state_dir, const char *campaig
 
 static void print_number(int64_t n, const char *noun, const char *end)
 {
-    (void)printf("%lld %s%s%s", (long long)n, noun, n == 1 ? "" : "s", end);
+    (void)printf("%lld %s%s%s", (long long)n, noun, text_plural(n), end);
 }
 
 static void print_more(size_t n, const char *noun, const char *end)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "report/fields.h"
 
 #define FUNCTIONS_SHOWN 40
@@ -70,8 +71,8 @@ static void print_files(const json_t *files, const char *root, FILE *out)
             continue;
         if (n++ == 0)
             (void)fputs("  least covered files, library:\n", out);
-        (void)fprintf(out, "    %5.1f %%  %lld lines missing  ", share(covered, count),
-                      (long long)(count - covered));
+        (void)fprintf(out, "    %5.1f %%  %lld line%s missing  ", share(covered, count),
+                      (long long)(count - covered), text_plural(count - covered));
         print_path(fields_text(f, "file"), root, out);
         (void)fputc('\n', out);
     }
@@ -117,8 +118,10 @@ static void print_source(const json_t *source, const char *root, FILE *out)
     print_files(json_object_get(source, "files"), root, out);
     print_inputs(json_object_get(source, "lost"), "did not end well, so the lines miss them", out);
     if (fields_int(source, "torn") > 0)
-        (void)fprintf(out, "  profiles of %lld inputs cannot be read and are missing\n",
-                      (long long)fields_int(source, "torn"));
+        (void)fprintf(out, "  the profile%s of %lld input%s cannot be read: not counted\n",
+                      text_plural(fields_int(source, "torn")),
+                      (long long)fields_int(source, "torn"),
+                      text_plural(fields_int(source, "torn")));
 }
 
 void coverage_print(const json_t *target, const char *root, FILE *out)
@@ -127,7 +130,8 @@ void coverage_print(const json_t *target, const char *root, FILE *out)
     size_t i;
 
     fields_print(out, target, "target");
-    (void)fprintf(out, ": %lld inputs", (long long)fields_int(target, "inputs"));
+    (void)fprintf(out, ": %lld input%s", (long long)fields_int(target, "inputs"),
+                  text_plural(fields_int(target, "inputs")));
     json_array_foreach (json_object_get(target, "places"), i, p)
         (void)fprintf(out, "%s%s %lld", i == 0 ? ": " : ", ", fields_text(p, "place"),
                       (long long)fields_int(p, "inputs"));

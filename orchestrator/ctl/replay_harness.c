@@ -315,13 +315,14 @@ static int conclude(struct replay *r, int rc, const struct err *err)
                r->passed, r->failed, r->unread, r->inputs.n - r->ended, edges, r->seen_bytes,
                (long long)took_ms);
     else if (!r->env->quiet && r->ended > 0 && r->seen != NULL)
-        printf("%zu edges of a map of %zu, %s inputs/s in %s\n", edges, r->seen_bytes,
+        printf("%zu edge%s of a map of %zu, %s inputs/s in %s\n", edges,
+               text_plural((int64_t)edges), r->seen_bytes,
                format_count(count, sizeof(count),
                             1000.0 * (double)r->ended / (double)(took_ms > 0 ? took_ms : 1)),
                format_duration(took, sizeof(took), took_ms));
     if (rc == -ECANCELED)
-        (void)cmd_fail(&cmd_replay, EXIT_ERROR, "interrupted, %zu of %zu inputs were not run",
-                       r->inputs.n - r->ended, r->inputs.n);
+        (void)cmd_fail(&cmd_replay, EXIT_ERROR, "interrupted, %zu of %zu input%s not run",
+                       r->inputs.n - r->ended, r->inputs.n, r->inputs.n == 1 ? "" : "s");
     else if (rc < 0)
         (void)cmd_fail(&cmd_replay, EXIT_ERROR, "%s", err->msg);
     if (!r->env->json && (!r->env->quiet || r->failed > 0))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/exitcode.h"
+#include "base/parse.h"
 
 /* In the order in which one beats the other. */
 enum rank {
@@ -52,11 +53,6 @@ static bool is(const char *a, const char *b)
     return a != NULL && strcmp(a, b) == 0;
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* afl-fuzz leaves a crashing seed out with a warning: nobody else would tell. What failed is an artifact, and judged as one, too. */
 static void judge_seeds(const struct verdict_target *t, struct sorted *s)
 {
@@ -65,7 +61,7 @@ static void judge_seeds(const struct verdict_target *t, struct sorted *s)
     if (t->seeds_failed > 0)
         strv_addf(found ? &s->why[RANK_FINDINGS] : &s->notes,
                   "%s: %" PRId64 " of %" PRId64 " seed%s failed when replayed before fuzzing%s",
-                  t->name, t->seeds_failed, t->seeds_total, plural(t->seeds_total),
+                  t->name, t->seeds_failed, t->seeds_total, text_plural(t->seeds_total),
                   t->seeds_left_out ? ", and afl-fuzz did not get them" : "");
     if (t->seeds_left > 0)
         strv_addf(&s->notes,
@@ -90,22 +86,23 @@ static void judge_findings(const struct verdict_target *t, struct sorted *s)
             (void)snprintf(detail + n, sizeof(detail) - (size_t)n,
                            ", %" PRId64 " of them not reproduced", t->unreproduced_crashes);
         strv_addf(&s->why[RANK_FINDINGS], "%s: %" PRId64 " input%s with a finding%s", t->name,
-                  t->findings, plural(t->findings), detail);
+                  t->findings, text_plural(t->findings), detail);
     } else if (t->unreproduced_crashes > 0) {
         strv_addf(&s->why[RANK_FINDINGS], "%s: %" PRId64 " crash input%s that did not reproduce",
-                  t->name, t->unreproduced_crashes, plural(t->unreproduced_crashes));
+                  t->name, t->unreproduced_crashes, text_plural(t->unreproduced_crashes));
     }
     judge_seeds(t, s);
     /* The same seeds are run again with the queues. */
     if (t->corpus_failed > t->seeds_failed)
         strv_addf(&s->why[RANK_FINDINGS],
                   "%s: %" PRId64 " input%s of its seeds or queues fail%s when replayed", t->name,
-                  t->corpus_failed, plural(t->corpus_failed), t->corpus_failed == 1 ? "s" : "");
+                  t->corpus_failed, text_plural(t->corpus_failed),
+                  t->corpus_failed == 1 ? "s" : "");
     if (t->unreproduced_timeouts > 0)
         strv_addf(&s->notes,
                   "%s: %" PRId64 " timeout input%s did not reproduce at hang_timeout; kept and "
                   "listed",
-                  t->name, t->unreproduced_timeouts, plural(t->unreproduced_timeouts));
+                  t->name, t->unreproduced_timeouts, text_plural(t->unreproduced_timeouts));
 }
 
 /* How it started and how it ended. */
@@ -148,7 +145,7 @@ static void judge_course(const struct verdict_facts *f, const struct verdict_tar
                   t->end_reason);
     if (t->instances_given_up > 0)
         strv_addf(&s->why[RANK_DEGRADED], "%s: %d instance%s kept dying and %s given up", t->name,
-                  t->instances_given_up, plural(t->instances_given_up),
+                  t->instances_given_up, text_plural(t->instances_given_up),
                   t->instances_given_up == 1 ? "was" : "were");
 }
 
@@ -172,10 +169,14 @@ static void judge_substance(const struct verdict_facts *f, const struct verdict_
         strv_addf(why,
                   "%s: %" PRId64 " edge%s found, no more than the %" PRId64
                   " of a trivially rejected input",
-                  t->name, t->edges_found, plural(t->edges_found), t->edges_floor);
+                  t->name, t->edges_found, text_plural(t->edges_found), t->edges_floor);
     if (!t->reach_judged) {
         if (!f->interrupted)
-            strv_addf(&s->notes, "%s: names no required reach ids; not judged by them", t->name);
+            strv_addf(
+                &s->notes,
+                "%s: no place in its code is declared as one that must be reached, so none was "
+                "looked for (FZ_REACH in harnesses/README.md)",
+                t->name);
     } else if (t->reach_failed) {
         strv_addf(why, "%s: its required reach ids could not be measured", t->name);
     } else {
@@ -191,10 +192,10 @@ static void judge_evidence(const struct verdict_target *t, struct sorted *s)
 
     if (t->pending > 0)
         strv_addf(why, "%s: %" PRId64 " artifact%s not triaged", t->name, t->pending,
-                  plural(t->pending));
+                  text_plural(t->pending));
     if (t->unsaved > 0)
         strv_addf(why, "%s: %" PRId64 " crash or hang file%s could not be kept", t->name,
-                  t->unsaved, plural(t->unsaved));
+                  t->unsaved, text_plural(t->unsaved));
     if (t->lost > 0)
         strv_addf(why,
                   "%s: %" PRId64
@@ -242,9 +243,9 @@ static void explain_clean(const struct verdict_facts *f, struct strv *reasons)
 
         strv_addf(reasons,
                   "%s: ended as planned (%s), %" PRId64 " executions, %" PRId64
-                  " edges, no finding%s",
+                  " edge%s, no finding%s",
                   t->name, t->end_reason, t->execs_done, t->edges_found,
-                  t->saturated ? ", saturated" : "");
+                  text_plural(t->edges_found), t->saturated ? ", saturated" : "");
     }
 }
 

@@ -92,7 +92,7 @@ static void put_head(FILE *out, const json_t *m)
         json_int_t n = fields_int(reason, "times");
 
         format_duration(took, sizeof(took), fields_int(reason, "ms") / 1000 * 1000);
-        (void)fprintf(out, "| frozen | %lld time%s, %s in all: ", (long long)n, n == 1 ? "" : "s",
+        (void)fprintf(out, "| frozen | %lld time%s, %s in all: ", (long long)n, text_plural(n),
                       took);
         put_field(out, reason, "why");
         (void)fputs(" |\n", out);
@@ -169,14 +169,17 @@ static void put_targets(FILE *out, const json_t *targets)
                           (long long)fields_int(json_object_get(t, "seeds"), "failed"),
                           (long long)fields_int(json_object_get(t, "seeds"), "total"));
         if (fields_int(json_object_get(t, "corpus"), "files") > 0)
-            (void)fprintf(out, "; %lld inputs with %lld edges kept for the next run",
+            (void)fprintf(out, "; %lld input%s with %lld edge%s kept for the next run",
                           (long long)fields_int(json_object_get(t, "corpus"), "files"),
-                          (long long)fields_int(json_object_get(t, "corpus"), "edges"));
+                          text_plural(fields_int(json_object_get(t, "corpus"), "files")),
+                          (long long)fields_int(json_object_get(t, "corpus"), "edges"),
+                          text_plural(fields_int(json_object_get(t, "corpus"), "edges")));
         if (json_is_object(json_object_get(t, "sweep"))) {
             const json_t *sweep = json_object_get(t, "sweep");
 
-            (void)fprintf(out, "; %lld queue entries run in the sanitizer build, %lld left",
+            (void)fprintf(out, "; %lld queue entr%s run in the sanitizer build, %lld left",
                           (long long)fields_int(sweep, "swept"),
+                          fields_int(sweep, "swept") == 1 ? "y" : "ies",
                           (long long)fields_int(sweep, "left"));
             if (fields_text(sweep, "why")[0] != '\0') {
                 (void)fputs(": ", out);
@@ -195,16 +198,18 @@ static void put_targets(FILE *out, const json_t *targets)
                 put(out, json_string_value(one) != NULL ? json_string_value(one) : "");
             }
             if (fields_int(t, "maybe_cut") > 0)
-                (void)fprintf(out, "; %lld kept inputs may be cut",
-                              (long long)fields_int(t, "maybe_cut"));
+                (void)fprintf(out, "; %lld kept input%s may be cut",
+                              (long long)fields_int(t, "maybe_cut"),
+                              text_plural(fields_int(t, "maybe_cut")));
         }
         if (fields_text(t, "skipped")[0] != '\0') {
             (void)fputs("; skipped: ", out);
             put_field(out, t, "skipped");
         }
         if (fields_int(t, "edges_floor") >= 0)
-            (void)fprintf(out, "; a rejected input has %lld edges",
-                          (long long)fields_int(t, "edges_floor"));
+            (void)fprintf(out, "; a rejected input has %lld edge%s",
+                          (long long)fields_int(t, "edges_floor"),
+                          text_plural(fields_int(t, "edges_floor")));
         if (json_is_object(json_object_get(t, "reach")))
             (void)fprintf(out, "; %zu reach ids seen, %zu of %zu required ones missing",
                           json_object_size(json_object_get(t, "reach")),
@@ -264,8 +269,8 @@ void report_md(const json_t *model, FILE *out)
         put_field(out, j, "target");
         (void)fputs(": ", out);
         put_field(out, j, "file");
-        (void)fprintf(out, ", %lld bytes, reproduced %s\n", (long long)fields_int(j, "size"),
-                      fields_text(j, "reproduced"));
+        (void)fprintf(out, ", %lld byte%s, reproduced %s\n", (long long)fields_int(j, "size"),
+                      text_plural(fields_int(j, "size")), fields_text(j, "reproduced"));
         put_block(out, "Replay", j, "replay");
     }
 }

@@ -8,7 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "report/fields.h"
+
+#define SHA256_DIGITS 64
+#define SHA256_SHOWN  12
 
 static void add(FILE *f, const json_t *j, const char *key, const char *words, bool *first)
 {
@@ -29,8 +33,8 @@ char *stability_line(const json_t *j)
 
     if (f == NULL)
         return xstrdup("");
-    fprintf(f, "%lld inputs run %lld times each and shuffled", (long long)fields_int(j, "checked"),
-            (long long)fields_int(j, "runs_each"));
+    fprintf(f, "%lld input%s run %lld times each and shuffled", (long long)fields_int(j, "checked"),
+            text_plural(fields_int(j, "checked")), (long long)fields_int(j, "runs_each"));
     add(f, j, "stateful", "stateful", &first);
     add(f, j, "flaky", "flaky", &first);
     add(f, j, "unstable", "unstable", &first);
@@ -48,6 +52,16 @@ char *stability_line(const json_t *j)
     return text;
 }
 
+/* A file's name; what is named by its whole SHA-256, as in a corpus that is kept, by the digits it is named by elsewhere. */
+static void print_name(const char *name, FILE *out)
+{
+    cleanup_free char *safe = fields_safe(name);
+    const bool is_sha256 =
+        strlen(name) == SHA256_DIGITS && strspn(name, "0123456789abcdef") == SHA256_DIGITS;
+
+    fprintf(out, "%.*s", is_sha256 ? SHA256_SHOWN : (int)strlen(safe), safe);
+}
+
 static void print_edges(const json_t *finding, FILE *out)
 {
     const json_t *edges = json_object_get(finding, "edges"), *e;
@@ -56,7 +70,7 @@ static void print_edges(const json_t *finding, FILE *out)
 
     if (all <= 0)
         return;
-    fprintf(out, " in edge%s", all == 1 ? "" : "s");
+    fprintf(out, " in edge%s", text_plural(all));
     json_array_foreach (edges, i, e)
         fprintf(out, "%s %lld", i > 0 ? "," : "", (long long)json_integer_value(e));
     if (all > (json_int_t)json_array_size(edges))
@@ -79,9 +93,8 @@ static void print_after(const json_t *finding, FILE *out)
         return;
     }
     json_array_foreach (after, i, a) {
-        cleanup_free char *name = fields_safe(json_is_string(a) ? json_string_value(a) : "");
-
-        fprintf(out, "%s %s", i == 0 ? " after" : " and", name);
+        fputs(i == 0 ? " after " : " and ", out);
+        print_name(json_is_string(a) ? json_string_value(a) : "", out);
     }
 }
 
@@ -102,7 +115,7 @@ static void print_finding(const json_t *f, const char *indent, FILE *out)
     fputs(indent, out);
     fields_print(out, f, "kind");
     fputs(": ", out);
-    fields_print(out, f, "file");
+    print_name(fields_text(f, "file"), out);
     if (strcmp(kind, "stateful") != 0) {
         if (verdict)
             put_verdicts(f, ", or ", out);
@@ -126,7 +139,7 @@ static void print_bytes(const json_t *file, FILE *out)
     const char *hex = fields_text(file, "hex");
     const json_int_t size = fields_int(file, "size");
 
-    fprintf(out, " (%lld byte%s) ", (long long)size, size == 1 ? "" : "s");
+    fprintf(out, " (%lld byte%s) ", (long long)size, text_plural(size));
     fields_print(out, file, "hex");
     fprintf(out, "%s\n", size > (json_int_t)(strlen(hex) / 2) ? "..." : "");
 }
@@ -150,7 +163,7 @@ void stability_print(const json_t *j, const char *indent, size_t max, FILE *out)
     list = json_object_get(j, "smallest_pair");
     json_array_foreach (list, i, v) {
         fprintf(out, "%s%s", indent, i == 0 ? "smallest pair: " : "         then: ");
-        fields_print(out, v, "file");
+        print_name(fields_text(v, "file"), out);
         print_bytes(v, out);
     }
     list = json_object_get(j, "unstable_edges");
@@ -161,7 +174,7 @@ void stability_print(const json_t *j, const char *indent, size_t max, FILE *out)
         if (max != 0 && i >= max)
             break;
         fprintf(out, "%sedge %lld varies in %lld input%s", indent, (long long)fields_int(v, "id"),
-                (long long)fields_int(v, "inputs"), fields_int(v, "inputs") == 1 ? "" : "s");
+                (long long)fields_int(v, "inputs"), text_plural(fields_int(v, "inputs")));
         if (state > 0)
             fprintf(out, ", in %lld by how often it is run", (long long)state);
         fputc('\n', out);

@@ -23,6 +23,9 @@
 #define SHUFFLE_TOLD 3               /* inputs, and edges */
 #define SEEDS_NAMED  10              /* seeds that failed */
 #define LOST_NAMED   10
+#define STABILITY_OTHER_WORDS                                                                      \
+    "afl-fuzz's stability is the share of edges that stay the same when it runs an input again "   \
+    "at once; the shuffle also runs it alone and behind others"
 
 struct page {
     FILE *out;
@@ -96,11 +99,6 @@ static void print_item(const struct page *p, const char *label, const char *fmt,
     print_wrapped(p->out, LABEL_WIDTH, LABEL_WIDTH, text);
 }
 
-static const char *plural(json_int_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static const char *duration(char *buf, size_t size, json_int_t s)
 {
     return format_duration(buf, size, (int64_t)s * 1000);
@@ -142,7 +140,7 @@ static void print_head(const struct page *p, const json_t *m)
     json_array_foreach (json_object_get(m, "frozen"), i, reason) {
         json_int_t n = fields_int(reason, "times");
 
-        print_line(p->out, 0, "frozen %lld time%s, %s in all: %s", (long long)n, plural(n),
+        print_line(p->out, 0, "frozen %lld time%s, %s in all: %s", (long long)n, text_plural(n),
                    duration(took, sizeof(took), fields_int(reason, "ms") / 1000),
                    fields_text(reason, "why"));
     }
@@ -200,7 +198,7 @@ static void print_corpus(const struct page *p, const json_t *t)
 
     if (fields_int(start, "files") > 0)
         print_item(p, "start", "%lld input%s%s, %lld of the last run among those looked at",
-                   (long long)fields_int(start, "files"), plural(fields_int(start, "files")),
+                   (long long)fields_int(start, "files"), text_plural(fields_int(start, "files")),
                    json_is_true(json_object_get(start, "distilled")) ? ", distilled" : "",
                    (long long)fields_int(start, "kept"));
     if (failed > 0)
@@ -211,11 +209,11 @@ static void print_corpus(const struct page *p, const json_t *t)
                        (long long)fields_int(before, "files"),
                        (long long)fields_int(before, "edges"));
     if (fields_int(kept, "files") > 0)
-        print_item(p, "kept", "%lld input%s, %s bytes, %lld edges, for the next run%s%s",
-                   (long long)fields_int(kept, "files"), plural(fields_int(kept, "files")),
-                   format_count(size, sizeof(size), (double)fields_int(kept, "bytes")),
-                   (long long)fields_int(kept, "edges"), more,
-                   json_is_true(json_object_get(kept, "distilled")) ? "" : ", not distilled");
+        print_item(p, "kept", "%lld input%s, %s, %lld edge%s, for the next run%s%s",
+                   (long long)fields_int(kept, "files"), text_plural(fields_int(kept, "files")),
+                   format_bytes(size, sizeof(size), fields_int(kept, "bytes")),
+                   (long long)fields_int(kept, "edges"), text_plural(fields_int(kept, "edges")),
+                   more, json_is_true(json_object_get(kept, "distilled")) ? "" : ", not distilled");
     if (fields_text(kept, "why")[0] != '\0')
         print_item(p, "kept", "not renewed: %s", fields_text(kept, "why"));
 }
@@ -234,6 +232,11 @@ static void print_shuffle(const struct page *p, const json_t *t)
     line = stability_line(shuffle);
     print_item(p, "shuffle", "%s", line);
     stability_print(shuffle, LABEL_BLANKS, SHUFFLE_TOLD, p->out);
+    if (fields_int(shuffle, "stateful") + fields_int(shuffle, "flaky") +
+                fields_int(shuffle, "unstable") >
+            0 &&
+        fields_real(t, "stability") >= 100)
+        print_item(p, "", "%s", STABILITY_OTHER_WORDS);
 }
 
 /* The queues in the sanitizer build. */
@@ -282,7 +285,7 @@ static void print_lost(const struct page *p, const json_t *t)
         print_item(p, "", "and %lld more", (long long)lost - LOST_NAMED);
     if (cut > 0)
         print_item(p, "", "%lld kept input%s may be cut: saved in the same minute, in whole pages",
-                   (long long)cut, plural(cut));
+                   (long long)cut, text_plural(cut));
 }
 
 static void print_target(const struct page *p, const json_t *t)
@@ -293,7 +296,7 @@ static void print_target(const struct page *p, const json_t *t)
     const json_t *one;
     size_t i;
     json_int_t seeds = fields_int(t, "corpus_seeds");
-    char execs[32], rate[32], took[40], of[64] = "", floor[48] = "", stability[32] = "";
+    char execs[32], rate[32], took[40], of[64] = "", floor[48] = "", stability[48] = "";
 
     (void)fprintf(p->out, "\n%s", sgr(p, BOLD));
     fields_print(p->out, t, "name");
@@ -317,12 +320,12 @@ static void print_target(const struct page *p, const json_t *t)
         (void)snprintf(floor, sizeof(floor), "; a rejected input has %lld",
                        (long long)fields_int(t, "edges_floor"));
     if (fields_int(t, "execs_done") > 0)
-        (void)snprintf(stability, sizeof(stability), ", stability %.2f %%",
+        (void)snprintf(stability, sizeof(stability), ", stability by afl-fuzz %.2f %%",
                        fields_real(t, "stability"));
     print_item(p, "edges", "%lld%s%s", (long long)edges, of, floor);
     print_item(p, "", "%s", fields_text(t, "findings_note"));
     print_item(p, "corpus", "%lld from %lld seed%s%s", (long long)fields_int(t, "corpus_count"),
-               (long long)seeds, plural(seeds), stability);
+               (long long)seeds, text_plural(seeds), stability);
     print_item(p, "inputs", "crash %lld, oom %lld, timeout %lld, unreproduced %lld",
                (long long)fields_int(t, "crashes"), (long long)fields_int(t, "ooms"),
                (long long)fields_int(t, "timeouts"), (long long)fields_int(t, "unreproduced"));
@@ -344,10 +347,10 @@ static void print_target(const struct page *p, const json_t *t)
                        "%s went on in another folder %lld time%s: AFL++ saves only so much in "
                        "one",
                        fields_text(one, "name"), (long long)fields_int(one, "rotations"),
-                       plural(fields_int(one, "rotations")));
+                       text_plural(fields_int(one, "rotations")));
     if (restarts > 0 || kills > 0)
         print_item(p, "instances", "%lld restart%s, %lld kill%s for memory", (long long)restarts,
-                   plural(restarts), (long long)kills, plural(kills));
+                   text_plural(restarts), (long long)kills, text_plural(kills));
 }
 
 /* A label and a text that must stay on one line. */
@@ -379,7 +382,7 @@ static void print_bucket(const struct page *p, const json_t *b)
     if (fields_text(b, "signature_why")[0] != '\0')
         print_item(p, "", "%s", fields_text(b, "signature_why"));
     print_item(p, "seen", "%lld input%s in %lld file%s, first %s%s%s", (long long)inputs,
-               plural(inputs), (long long)count, plural(count), first,
+               text_plural(inputs), (long long)count, text_plural(count), first,
                strcmp(ever, first) != 0 ? ", in earlier runs since " : "",
                strcmp(ever, first) != 0 ? ever : "");
     print_whole(p, "replay", b, "replay");
@@ -402,9 +405,9 @@ void report_text(const json_t *model, bool color, FILE *out)
         (void)fprintf(out, "\n%stimeouts that did not reproduce%s\n", sgr(&p, BOLD),
                       sgr(&p, PLAIN));
     json_array_foreach (list, i, j) {
-        print_line(out, 2, "%s: %s, %lld bytes, reproduced %s", fields_text(j, "target"),
+        print_line(out, 2, "%s: %s, %lld byte%s, reproduced %s", fields_text(j, "target"),
                    fields_text(j, "file"), (long long)fields_int(j, "size"),
-                   fields_text(j, "reproduced"));
+                   text_plural(fields_int(j, "size")), fields_text(j, "reproduced"));
         print_whole(&p, "replay", j, "replay");
     }
 }

@@ -17,6 +17,7 @@
 #include <bsd/string.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "plan/elfprobe.h"
 #include "triage/classify.h"
 #include "triage/job.h"
@@ -283,7 +284,7 @@ static void set_unreproduced(const struct input_job *job, struct verdict_of_run 
         snprintf(v->why, sizeof(v->why),
                  "killed in a campaign whose cgroup counted %" PRId64 " kill%s for memory, and not "
                  "when replayed alone: memory adds up over executions",
-                 job->oom_kills, job->oom_kills == 1 ? "" : "s");
+                 job->oom_kills, text_plural(job->oom_kills));
         return;
     }
     snprintf(v->kind, sizeof(v->kind), "%s%s", abbrev != NULL ? "SIG" : "crash",

@@ -57,6 +57,13 @@ check "many inputs are many chunks" sh -c '
 assert_exit "700 inputs" 0 "$FUZZCTL" --json coverage "$T/kit.ini" --corpus "$T/many"
 assert_eq "cover no more" "$want 700" "$(value 's["parts"]["library"]["lines"]["covered"]') $(value 's["run"]')"
 
+# ---- no campaign file named ----
+mkdir "$T/empty"
+check "without one there it is asked for" sh -c 'cd "$T/empty" && ! "$FUZZCTL" coverage 2>"$T/err"'
+assert_match "and said which is meant" 'name a campaign file: there is no conf/campaigns/prerelease.ini, which is taken' "$(cat "$T/err")"
+assert_exit "a target of none" 2 "$FUZZCTL" coverage nosuch
+assert_match "of the one that is taken" 'prerelease.ini \(taken as no campaign file is named\) has no target nosuch' "$(cat "$T/err")"
+
 # ---- pages ----
 assert_exit "pages are made" 0 "$FUZZCTL" coverage "$T/kit.ini" --html "$T/html"
 check "with an index" grep -q 'chunk_frame/index.html' "$T/html/index.html"

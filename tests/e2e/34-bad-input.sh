@@ -91,11 +91,11 @@ while IFS='|' read -r how codes words; do
     told "replay: $how" "$codes" "$words"
     rm -rf "$T/o"
     run distill --harness "$H" --timeout 300ms --memory 64M "$T/one" -o "$T/o" -- "$how"
-    told "distill: $how" "0" "0 of 1 inputs|1 of 1 inputs"
+    told "distill: $how" "0" "[01] of 1 input,"
     run stability --harness "$H" --timeout 300ms --memory 64M "$T/one" -- "$how"
     # For want of memory or of time, whichever is first.
     [ "$how" = run-eats ] && flaky=10 || flaky=
-    told "stability: $how" "0 1 $flaky" "abc|1 inputs run"
+    told "stability: $how" "0 1 $flaky" "abc|1 input run"
 done <<'END'
 run-exits|10|abc: lost: the program's fork server died of it
 run-silent|10|abc: lost

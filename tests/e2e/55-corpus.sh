@@ -87,13 +87,13 @@ first=$(report twice '.targets[0].corpus.edges')
 check "a corpus is kept: $(kept twice) files, $first edges" [ "$(kept twice)" -gt 0 ]
 assert_eq "as many as the report says" "$(kept twice)" "$(report twice '.targets[0].corpus.files')"
 check "each by the name of its content" names_right twice
-assert_match "in words" 'kept +[0-9]+ inputs?, [0-9.kM]+ bytes, [0-9]+ edges, for the next run' "$("$FUZZCTL" report twice)"
+assert_match "in words" 'kept +[0-9]+ inputs?, [0-9.]+ ([KMG]iB|bytes?), [0-9]+ edges?, for the next run' "$("$FUZZCTL" report twice)"
 "$FUZZCTL" run "$T/twice.ini" --budget 2s >"$T/out" 2>&1
 assert_eq "the second run knows of it" "$(report twice '.targets[0].corpus.before.files')" "$(report twice '.targets[0].seeds.start.kept')"
 check "and begins with its edges: $(report twice '.targets[0].seeds.start.edges') of $first" \
     [ "$(report twice '.targets[0].seeds.start.edges')" -ge "$first" ]
 check "what it keeps covers no less" [ "$(report twice '.targets[0].corpus.edges')" -ge "$first" ]
-assert_match "status tells" 'begins with [0-9]+ inputs, distilled from 3 seeds and [0-9]+ of the last run' "$("$FUZZCTL" status twice)"
+assert_match "status tells" 'begins with [0-9]+ inputs?, distilled from 3 seeds and [0-9]+ of the last run' "$("$FUZZCTL" status twice)"
 assert_exit "verify tells of it" 0 "$FUZZCTL" verify
 assert_match "in a line" 'kept corpora: 1, [0-9]+ files, all whole' "$(cat "$T/out")"
 

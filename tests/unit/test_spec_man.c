@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,11 +76,50 @@ static void the_page_has_every_default(void **state)
     }
 }
 
+/* Whether the table of keys in the README has the key of that section: a row "| `[section]` | `key`, ... |". */
+static bool readme_has(const char *text, const char *section, const char *key)
+{
+    cleanup_free char *mark = xasprintf("\n| `[%s]` |", section);
+    cleanup_free char *want = xasprintf("`%s`", key);
+    const char *row = strstr(text, mark);
+
+    if (row == NULL)
+        return false;
+    cleanup_free char *line = xstrndup(row + 1, strcspn(row + 1, "\n"));
+    return strstr(line, want) != NULL;
+}
+
+static void the_readme_names_every_key(void **state)
+{
+    static const struct {
+        unsigned scope;
+        const char *section;
+    } of[] = {{SPEC_CAMPAIGN, "campaign"},
+              {SPEC_LIMITS, "limits"},
+              {SPEC_TARGET, "target NAME"},
+              {SPEC_PLANT, "plant NAME"}};
+    cleanup_free char *text = NULL;
+
+    (void)state;
+    assert_int_equal(file_read(AT_FDCWD, "README.md", 1 << 20, &text, NULL), 0);
+    for (size_t row = 0; row < spec_keys_count; row++) {
+        const struct spec_key *k = &spec_keys[row];
+
+        for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+            if (k->scope == (SPEC_LIMITS | SPEC_TARGET) && of[i].scope == SPEC_TARGET)
+                continue; /* told once, for [limits] */
+            if ((k->scope & of[i].scope) != 0 && !readme_has(text, of[i].section, k->name))
+                fail_msg("README.md does not name %s of [%s]", k->name, of[i].section);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_has_every_key_in_order_and_no_other),
         cmocka_unit_test(the_page_has_every_default),
+        cmocka_unit_test(the_readme_names_every_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -370,6 +370,25 @@ static void an_odd_document_is_printed_all_the_same(void **state)
     json_decref(odd);
 }
 
+static void a_file_that_is_named_by_its_hash_is_told_by_twelve_digits(void **state)
+{
+    static const char hash[] = "0123456789ab0123456789ab0123456789ab0123456789ab0123456789abcdef";
+    json_t *j =
+        json_pack("{s:i, s:i, s:i, s:[{s:s,s:s,s:s,s:s,s:[s,s]}], s:[{s:s,s:s,s:i}]}", "checked", 1,
+                  "runs_each", 8, "stateful", 1, "findings", "kind", "stateful", "alone", "ok",
+                  "other", "ok", "file", hash, "after", hash, "id:000001,orig:one", "smallest_pair",
+                  "file", hash, "hex", "00", "size", 1);
+    cleanup_free char *text = printed(j), *line = stability_line(j);
+
+    (void)state;
+    assert_null(strstr(text, "0123456789ab0"));
+    assert_non_null(strstr(text, "stateful: 0123456789ab: its map differs after 0123456789ab and "
+                                 "id:000001,orig:one\n"));
+    assert_non_null(strstr(text, "smallest pair: 0123456789ab (1 byte) 00\n"));
+    assert_non_null(strstr(line, "1 input run 8 times each"));
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +403,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_or_done_in_time_is_told),
         cmocka_unit_test(a_job_looks_at_the_kept_corpus_or_the_queues),
         cmocka_unit_test(an_odd_document_is_printed_all_the_same),
+        cmocka_unit_test(a_file_that_is_named_by_its_hash_is_told_by_twelve_digits),
         cmocka_unit_test(what_was_asked_to_stop_or_does_not_start_is_no_answer),
     };
     cleanup_free char *self = path_self_dir();
