@@ -8,18 +8,8 @@
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
 # Cores of our own, whatever else runs on this machine.
-if [ -z "${FZ_LOCKS-}" ]; then
-    rm -rf "$T"
-    trap - EXIT
-    # shellcheck disable=SC2016 # expanded by the inner shell
-    FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
-fi
-if [ "$(nproc)" -lt 2 ]; then
-    skip 78-priority "two cores are needed"
-    exit 0
-fi
-two=$(taskset -cp $$ | sed 's/.*: //' | awk -F, '{ n = 0; for (i = 1; i <= NF && n < 2; i++) { split($i, r, "-"); for (c = r[1]; c <= (r[2] == "" ? r[1] : r[2]) && n < 2; c++) s = s (n++ ? "," : "") c } print s }')
-taskset -cp "$two" $$ >/dev/null
+private_locks
+two_cores
 
 spec() { # NAME PRIORITY CORES BUDGET [LINE]
     cat >"$T/$1.ini" <<END

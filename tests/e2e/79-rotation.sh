@@ -12,12 +12,7 @@ for tool in afl-clang-fast sqlite3; do
         exit 0
     fi
 done
-if [ -z "${FZ_LOCKS-}" ]; then
-    rm -rf "$T"
-    trap - EXIT
-    # shellcheck disable=SC2016 # expanded by the inner shell
-    FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
-fi
+private_locks
 crasher_campaign
 sed -i 's/^budget = .*/budget = 10m/' "$T/k.ini"
 

@@ -127,6 +127,25 @@ aflpp_other() {
     [ ! -x "$fz_other/bin/afl-showmap" ] || echo "$fz_other"
 }
 
+# private_locks: begins the script again with locks of cores, and so cores, of its own, whatever else runs on this machine.
+private_locks() {
+    [ -z "${FZ_LOCKS-}" ] || return 0
+    rm -rf "$T"
+    trap - EXIT
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    FZ_LOCKS=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 fz-locks /run/lock && exec sh "$0"' "$0"
+}
+
+# two_cores: this shell and what it starts on the first two of its cores; ends the script as skipped where there is but one.
+two_cores() {
+    if [ "$(nproc)" -lt 2 ]; then
+        skip "$(basename "$0" .sh)" "two cores are needed"
+        exit 0
+    fi
+    two=$(taskset -cp $$ | sed 's/.*: //' | awk -F, '{ n = 0; for (i = 1; i <= NF && n < 2; i++) { split($i, r, "-"); for (c = r[1]; c <= (r[2] == "" ? r[1] : r[2]) && n < 2; c++) s = s (n++ ? "," : "") c } print s }')
+    taskset -cp "$two" $$ >/dev/null
+}
+
 # crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging.
 crasher_campaign() {
     if [ -n "${FZ_CRASHER-}" ]; then
