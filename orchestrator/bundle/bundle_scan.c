@@ -10,83 +10,22 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zstd.h>
 
 #include <bsd/string.h>
 #include <sha2.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/unzstd.h"
 #include "bundle/bundle.h"
 
-#define WINDOW_LOG_MAX 25                                /* 32 MiB of memory at most */
-#define TAR_MAX_BYTES  (BUNDLE_MAX_BYTES + (16LL << 20)) /* members and their headers */
-#define DRAIN_MAX      (64 << 10)                        /* zeros behind the end mark */
-
-struct in {
-    int fd;
-    ZSTD_DCtx *zstd;
-    char *in_buf, *out_buf;
-    size_t in_size, out_size;
-    ZSTD_inBuffer in;
-    uint64_t total;
-    bool frame_done;
-    char why[128]; /* "" so far so good */
-};
-
-static int refuse(struct in *in, const char *why)
-{
-    if (in->why[0] == '\0')
-        strlcpy(in->why, why, sizeof(in->why));
-    return -EBADMSG;
-}
-
-/* The next decompressed bytes: their count, 0 at the end of the frame, -EBADMSG with why, -errno. */
-static ssize_t in_next(struct in *in, const void **ret)
-{
-    ZSTD_outBuffer out = {in->out_buf, in->out_size, 0};
-
-    while (out.pos == 0) {
-        size_t left;
-
-        if (in->in.pos == in->in.size) {
-            ssize_t n = read(in->fd, in->in_buf, in->in_size);
-
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n < 0)
-                return -errno;
-            if (n == 0)
-                return in->frame_done ? 0 : refuse(in, "the file is cut short");
-            in->in.src = in->in_buf;
-            in->in.size = (size_t)n;
-            in->in.pos = 0;
-        }
-        if (in->frame_done)
-            return refuse(in, "something follows the compressed frame");
-        left = ZSTD_decompressStream(in->zstd, &out, &in->in);
-        if (ZSTD_isError(left)) {
-            strlcpy(in->why, "zstd: ", sizeof(in->why));
-            strlcat(in->why, ZSTD_getErrorName(left), sizeof(in->why));
-            return -EBADMSG;
-        }
-        in->frame_done = left == 0;
-    }
-    in->total += out.pos;
-    if (in->total > (uint64_t)TAR_MAX_BYTES)
-        return refuse(in, "it unpacks to more than 1G");
-    *ret = out.dst;
-    return (ssize_t)out.pos;
-}
+#define TAR_MAX_BYTES ((uint64_t)BUNDLE_MAX_BYTES + (16ULL << 20)) /* members and their headers */
+#define DRAIN_MAX     (64 << 10)                                   /* zeros behind the end mark */
 
 static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
 {
-    ssize_t n = in_next(ctx, ret);
+    ssize_t n = unzstd_next(ctx, ret);
 
     if (n < 0) {
         archive_set_error(a, (int)-n, "read failed");
@@ -97,7 +36,7 @@ static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
 
 struct scan {
     const char *path;
-    struct in *in;
+    struct unzstd *in;
     struct archive *a;
     const struct bundle_sink *sink;
     struct member *members;
@@ -118,8 +57,8 @@ static int bad_archive(const struct scan *sc, struct err *err)
 {
     const char *why = archive_error_string(sc->a);
 
-    if (sc->in->why[0] != '\0')
-        why = sc->in->why;
+    if (unzstd_why(sc->in)[0] != '\0')
+        why = unzstd_why(sc->in);
     return bad(sc, err, NULL, why != NULL ? why : "no tar archive");
 }
 
@@ -248,7 +187,7 @@ static int drain(struct scan *sc, struct err *err)
     const void *data;
     ssize_t n;
 
-    while ((n = in_next(sc->in, &data)) > 0) {
+    while ((n = unzstd_next(sc->in, &data)) > 0) {
         const char *p = data;
 
         n_zero += (uint64_t)n;
@@ -260,7 +199,7 @@ static int drain(struct scan *sc, struct err *err)
             return bad(sc, err, NULL, "too much follows the archive");
     }
     if (n < 0)
-        return n == -EBADMSG ? bad(sc, err, NULL, sc->in->why)
+        return n == -EBADMSG ? bad(sc, err, NULL, unzstd_why(sc->in))
                              : err_sys(err, (int)n, "%s", sc->path);
     return 0;
 }
@@ -289,43 +228,12 @@ static int scan_all(struct scan *sc, struct err *err)
     return drain(sc, err);
 }
 
-static int in_open(struct in *in, const char *path, struct err *err)
-{
-    struct stat st;
-
-    memset(in, 0, sizeof(*in));
-    in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (in->fd < 0)
-        return err_sys(err, -errno, "%s", path);
-    if (fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "%s: not a regular file", path);
-    in->in_size = ZSTD_DStreamInSize();
-    in->out_size = ZSTD_DStreamOutSize();
-    in->in_buf = xmalloc(in->in_size);
-    in->out_buf = xmalloc(in->out_size);
-    in->zstd = ZSTD_createDCtx();
-    if (in->zstd == NULL ||
-        ZSTD_isError(ZSTD_DCtx_setParameter(in->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
-        return err_set(err, -ENOMEM, "%s: no memory to decompress", path);
-    return 0;
-}
-
-static void in_close(struct in *in)
-{
-    if (in->fd >= 0)
-        (void)close(in->fd);
-    ZSTD_freeDCtx(in->zstd);
-    free(in->in_buf);
-    free(in->out_buf);
-}
-
 int bundle_scan(const char *path, const struct bundle_sink *sink, bool match,
                 struct member **ret_members, size_t *ret_n, json_t **ret_manifest, struct err *err)
 {
-    struct in in;
-    struct scan sc = {.path = path, .in = &in, .sink = sink};
+    struct scan sc = {.path = path, .sink = sink};
     json_t *manifest = NULL;
-    int r = in_open(&in, path, err);
+    int r = unzstd_open(path, true, TAR_MAX_BYTES, &sc.in, err);
 
     if (r == 0) {
         sc.a = archive_read_new();
@@ -341,7 +249,7 @@ int bundle_scan(const char *path, const struct bundle_sink *sink, bool match,
             err_wrap(err, "%s", path);
     }
     archive_read_free(sc.a);
-    in_close(&in);
+    unzstd_close(sc.in);
     free(sc.manifest);
     if (r < 0) {
         json_decref(manifest);
