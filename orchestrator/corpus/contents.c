@@ -30,7 +30,7 @@ static int by_content(const void *a, const void *b)
     return c != 0 ? c : x->index < y->index ? -1 : x->index > y->index;
 }
 
-void contents_find(const struct strv *inputs, struct contents *ret)
+void contents_find(const struct inputs *inputs, struct contents *ret)
 {
     cleanup_free struct item *items = xcalloc(inputs->n + 1, sizeof(*items));
     size_t n = 0;
@@ -40,7 +40,7 @@ void contents_find(const struct strv *inputs, struct contents *ret)
         cleanup_free uint8_t *data = NULL;
         size_t size = 0;
 
-        if (inputs_read(inputs->v[i], FORKSERVER_INPUT_BYTES, &data, &size) < 0) {
+        if (inputs_read(inputs, i, FORKSERVER_INPUT_BYTES, &data, &size) < 0) {
             ret->kind[i] = CONTENTS_UNREAD;
             ret->count[CONTENTS_UNREAD]++;
             continue;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "corpus/inputs.h"
 
 /* Inputs by content: the first of each is kept, the others are copies of it. */
 enum contents_kind { CONTENTS_FIRST, CONTENTS_COPY, CONTENTS_UNREAD };
@@ -15,7 +15,7 @@ struct contents {
 };
 
 /* Reads them all, one after the other. What is larger than an input can be, or cannot be read, is UNREAD. */
-void contents_find(const struct strv *inputs, struct contents *ret);
+void contents_find(const struct inputs *inputs, struct contents *ret);
 void contents_clear(struct contents *c);
 
 /*

@@ -50,7 +50,7 @@ struct slot {
 
 struct pass {
     struct distill *d;
-    const struct strv *files;
+    const struct inputs *files;
     const size_t *only; /* numbers in files; NULL: all */
     struct turns *turns;
     void (*take)(struct distill *d, size_t index, const struct got *g);
@@ -120,8 +120,8 @@ static int read_file(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_si
 {
     const struct pass *p = ctx;
 
-    return inputs_read(p->files->v[p->only != NULL ? p->only[index] : index],
-                       FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+    return inputs_read(p->files, p->only != NULL ? p->only[index] : index, FORKSERVER_INPUT_BYTES,
+                       ret_data, ret_size);
 }
 
 static void take_input(struct distill *d, size_t index, const struct got *g);
@@ -167,7 +167,7 @@ static void run_done(void *ctx, const struct runner_result *rr)
         d->o->progress(d->o->ctx, d->done, d->all);
 }
 
-static int run_pass(struct distill *d, const struct strv *files, const size_t *only, size_t n,
+static int run_pass(struct distill *d, const struct inputs *files, const size_t *only, size_t n,
                     void (*take)(struct distill *, size_t, const struct got *), struct err *err)
 {
     struct pass p = {.d = d, .files = files, .only = only, .take = take};

@@ -17,13 +17,13 @@
  */
 struct distill_opts {
     struct forkserver_opts program;
-    enum runner_engine engine;  /* one that tells of coverage */
-    const struct strv *inputs;  /* files, in the order that decides between equals */
-    size_t must;                /* the first so many are chosen in any case */
-    const struct strv *against; /* files whose coverage is there already; may be NULL */
-    bool edges_only;            /* buckets do not matter */
-    size_t cap_bytes;           /* of memory for coverage; 0: DISTILL_CAP_BYTES */
-    int jobs;                   /* servers; 0: one a core */
+    enum runner_engine engine;    /* one that tells of coverage */
+    const struct inputs *inputs;  /* files, in the order that decides between equals */
+    size_t must;                  /* the first so many are chosen in any case */
+    const struct inputs *against; /* files whose coverage is there already; may be NULL */
+    bool edges_only;              /* buckets do not matter */
+    size_t cap_bytes;             /* of memory for coverage; 0: DISTILL_CAP_BYTES */
+    int jobs;                     /* servers; 0: one a core */
     const volatile sig_atomic_t *cancel;
     void (*progress)(void *ctx, size_t done,
                      size_t all); /* may be NULL; not from several threads at once */

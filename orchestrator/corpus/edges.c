@@ -27,7 +27,7 @@ static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_s
 {
     const struct edges *e = ctx;
 
-    return inputs_read(e->o->inputs->v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+    return inputs_read(e->o->inputs, index, FORKSERVER_INPUT_BYTES, ret_data, ret_size);
 }
 
 static void run_done(void *ctx, const struct runner_result *r)

@@ -18,7 +18,7 @@ const char *edges_end_name(enum edges_end end);
 struct edges_opts {
     struct forkserver_opts program;
     enum runner_engine engine; /* one that tells of coverage */
-    const struct strv *inputs;
+    const struct inputs *inputs;
     int jobs; /* servers; 0: one a core. With 1 inputs are run in their order, and "adds" is said in that order */
     const volatile sig_atomic_t *cancel;
     void (*progress)(void *ctx, size_t done,

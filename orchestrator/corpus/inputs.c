@@ -14,13 +14,64 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "corpus/packed.h"
 
 #define SETUP  "fuzzer_setup"
 #define QUEUE  "queue"
 #define README "README.txt"
 
+/* ---- the list ---- */
+static void take(struct inputs *list, char *path, const struct packed_input *packed)
+{
+    if (list->n == list->room) {
+        list->room = list->room == 0 ? 64 : 2 * list->room;
+        list->v = xreallocarray(list->v, list->room, sizeof(*list->v));
+        list->packed = xreallocarray(list->packed, list->room, sizeof(*list->packed));
+    }
+    list->v[list->n] = path;
+    list->packed[list->n++] = packed;
+}
+
+void inputs_add_file(struct inputs *list, const char *path)
+{
+    take(list, xstrdup(path), NULL);
+}
+
+void inputs_add_from(struct inputs *list, const struct inputs *from, size_t index)
+{
+    take(list, xstrdup(from->v[index]), from->packed[index]);
+}
+
+int inputs_add_packed(struct inputs *list, struct packed *archive, const char *path,
+                      struct err *err)
+{
+    if (archive->n > INPUTS_MAX - list->n) {
+        packed_free(archive);
+        return err_set(err, -E2BIG, "%s: over %d inputs", path, INPUTS_MAX);
+    }
+    for (size_t i = 0; i < archive->n; i++)
+        take(list, path_join(path, archive->v[i].name), &archive->v[i]);
+    list->archives = xreallocarray(list->archives, list->n_archives + 1, sizeof(*list->archives));
+    list->archives[list->n_archives++] = archive;
+    return 0;
+}
+
+void inputs_clear(struct inputs *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->v[i]);
+    for (size_t i = 0; i < list->n_archives; i++)
+        packed_free(list->archives[i]);
+    free(list->v);
+    free(list->packed);
+    free(list->archives);
+    *list = (struct inputs){0};
+}
+
+/* ---- folders ---- */
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -72,7 +123,7 @@ static void names_free(struct dirent **names, int n)
 }
 
 /* All files of dir; names are what is in it and are freed, NULL: not listed yet. */
-static int add_listed(struct strv *list, const char *dir, struct dirent **names, int n, int depth,
+static int add_listed(struct inputs *list, const char *dir, struct dirent **names, int n, int depth,
                       struct err *err)
 {
     int rc = 0;
@@ -91,13 +142,13 @@ static int add_listed(struct strv *list, const char *dir, struct dirent **names,
         else if (kind == DT_REG && list->n >= INPUTS_MAX)
             rc = err_set(err, -E2BIG, "%s: over %d inputs", dir, INPUTS_MAX);
         else if (kind == DT_REG)
-            strv_take(list, steal_ptr(&path));
+            take(list, steal_ptr(&path), NULL);
     }
     names_free(names, n);
     return rc;
 }
 
-static int add_queue(struct strv *list, const char *instance, struct err *err)
+static int add_queue(struct inputs *list, const char *instance, struct err *err)
 {
     cleanup_free char *queue = path_join(instance, QUEUE);
 
@@ -105,7 +156,7 @@ static int add_queue(struct strv *list, const char *instance, struct err *err)
 }
 
 /* Of the folders named in dir, those that are instances. How many, or -errno. */
-static int add_queues(struct strv *list, const char *dir, struct dirent **names, int n,
+static int add_queues(struct inputs *list, const char *dir, struct dirent **names, int n,
                       struct err *err)
 {
     int found = 0, rc = 0;
@@ -125,7 +176,7 @@ static int add_queues(struct strv *list, const char *dir, struct dirent **names,
     return rc < 0 ? rc : found;
 }
 
-static int add_folder(struct strv *list, const char *dir, struct err *err)
+static int add_folder(struct inputs *list, const char *dir, struct err *err)
 {
     struct dirent **names = NULL;
     int n, rc;
@@ -142,7 +193,21 @@ static int add_folder(struct strv *list, const char *dir, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-int inputs_add(struct strv *list, const char *path, struct err *err)
+static int add_archive(struct inputs *list, const char *path, struct err *err)
+{
+    struct packed *archive;
+    int rc = packed_read(path, &archive, err);
+
+    if (rc < 0)
+        return rc;
+    rc = packed_choose(archive, path, NULL, err);
+    if (rc == 0)
+        return inputs_add_packed(list, archive, path, err);
+    packed_free(archive);
+    return rc;
+}
+
+int inputs_add(struct inputs *list, const char *path, struct err *err)
 {
     const size_t before = list->n;
     struct stat st;
@@ -151,17 +216,18 @@ int inputs_add(struct strv *list, const char *path, struct err *err)
     if (stat(path, &st) < 0)
         return err_sys(err, -errno, "%s", path);
     if (!S_ISDIR(st.st_mode)) {
-        strv_add(list, path);
+        if (packed_is(path))
+            return add_archive(list, path, err);
+        inputs_add_file(list, path);
         return 0;
     }
     rc = add_folder(list, path, err);
-    while (rc < 0 && list->n > before) {
+    while (rc < 0 && list->n > before)
         free(list->v[--list->n]);
-        list->v[list->n] = NULL;
-    }
     return rc;
 }
 
+/* ---- bytes ---- */
 /* 0, with the size where it is told without asking what the file is: nothing but a file with bytes in it has one. */
 static int size_of(int fd, size_t max_bytes, size_t *ret)
 {
@@ -203,7 +269,7 @@ static int open_quietly(const char *path)
     return fd;
 }
 
-int inputs_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size)
+int inputs_read_file(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size)
 {
     cleanup_close int fd = open_quietly(path);
     cleanup_free uint8_t *data = NULL;
@@ -222,5 +288,63 @@ int inputs_read(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *
     }
     *ret_data = steal_ptr(&data);
     *ret_size = n;
+    return 0;
+}
+
+bool inputs_is_packed(const struct inputs *list, size_t index)
+{
+    return list->packed[index] != NULL;
+}
+
+bool inputs_all_packed(const struct inputs *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->packed[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+int inputs_borrow(const struct inputs *list, size_t index, size_t max_bytes,
+                  const uint8_t **ret_data, size_t *ret_size)
+{
+    const struct packed_input *in = list->packed[index];
+
+    if (in == NULL)
+        return -EINVAL;
+    if (in->size > max_bytes || in->data == NULL)
+        return -EFBIG;
+    *ret_data = in->data;
+    *ret_size = (size_t)in->size;
+    return 0;
+}
+
+int inputs_read(const struct inputs *list, size_t index, size_t max_bytes, uint8_t **ret_data,
+                size_t *ret_size)
+{
+    const uint8_t *data;
+    size_t size;
+    int rc;
+
+    if (list->packed[index] == NULL)
+        return inputs_read_file(list->v[index], max_bytes, ret_data, ret_size);
+    rc = inputs_borrow(list, index, max_bytes, &data, &size);
+    if (rc < 0)
+        return rc;
+    *ret_data = xmalloc(size + 1);
+    memcpy(*ret_data, data, size);
+    *ret_size = size;
+    return 0;
+}
+
+int inputs_stat(const struct inputs *list, size_t index, uint64_t *ret_size, int64_t *ret_mtime_s)
+{
+    const struct packed_input *in = list->packed[index];
+    struct stat st = {0};
+
+    if (in == NULL && stat(list->v[index], &st) < 0)
+        return -errno;
+    *ret_size = in != NULL ? in->size : (uint64_t)st.st_size;
+    *ret_mtime_s = st.st_mtime;
     return 0;
 }

@@ -31,7 +31,7 @@
 struct keep {
     const json_t *job;
     const char *state_dir, *path;
-    struct strv old, inputs; /* inputs: old first */
+    struct inputs old, inputs; /* inputs: old first */
     size_t damaged;
     struct program program;
     struct pick_result pick;
@@ -50,11 +50,14 @@ static void say(struct keep *k, const struct err *err)
 
 static int list_all(struct keep *k, struct err *err)
 {
-    struct strv folders = {0};
-    int r = keptdir_list(k->state_dir, k->path, &k->old, &k->damaged, err);
+    struct strv folders = {0}, old = {0};
+    int r = keptdir_list(k->state_dir, k->path, &old, &k->damaged, err);
 
-    for (size_t i = 0; i < k->old.n; i++)
-        strv_add(&k->inputs, k->old.v[i]);
+    for (size_t i = 0; i < old.n; i++) {
+        inputs_add_file(&k->old, old.v[i]);
+        inputs_add_file(&k->inputs, old.v[i]);
+    }
+    strv_clear(&old);
     json_strv_get(k->job, "inputs", FOLDERS_MAX, &folders);
     for (size_t i = 0; i < folders.n && r == 0; i++) {
         if (access(folders.v[i], F_OK) == 0)
@@ -151,8 +154,8 @@ json_t *corpus_keep_run(const json_t *job)
     answer = answer_make(&k);
     program_clear(&k.program);
     pick_result_clear(&k.pick);
-    strv_clear(&k.old);
-    strv_clear(&k.inputs);
+    inputs_clear(&k.old);
+    inputs_clear(&k.inputs);
     strv_clear(&k.chosen);
     return answer;
 }

@@ -52,7 +52,7 @@ json_t *job_stability_make(const struct plan *plan, const struct plan_target *t,
                      "deadline_ms", (json_int_t)(budget_ms + SPARE_MS));
 }
 
-static int list_all(const json_t *job, struct strv *list, bool *ret_kept, struct err *err)
+static int list_all(const json_t *job, struct inputs *list, bool *ret_kept, struct err *err)
 {
     const char *kept = json_str(job, "kept", "");
     struct strv folders = {0};
@@ -72,7 +72,7 @@ static int list_all(const json_t *job, struct strv *list, bool *ret_kept, struct
 
 json_t *job_stability_run(const json_t *job)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct program program = {0};
     struct stability_opts o = {.inputs = &inputs, .seed = SEED};
     struct stability_result r = {.smallest = SIZE_MAX};
@@ -101,6 +101,6 @@ json_t *job_stability_run(const json_t *job)
     }
     stability_result_clear(&r);
     program_clear(&program);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
     return answer;
 }

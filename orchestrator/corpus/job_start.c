@@ -29,7 +29,7 @@ struct start {
     const json_t *job;
     json_t *answer;
     const char *state_dir, *dir;
-    struct strv inputs; /* the seeds, then what was kept */
+    struct inputs inputs; /* the seeds, then what was kept */
     size_t n_seeds, damaged;
     struct strv files; /* of dir/start */
     struct strv crashes, hangs;
@@ -46,26 +46,29 @@ static void say(struct start *s, const struct err *err)
 }
 
 /* afl-fuzz takes no empty file. */
-static void drop_empty(struct strv *list)
+static void drop_empty(struct inputs *list)
 {
     size_t kept = 0;
-    struct stat st;
 
     for (size_t i = 0; i < list->n; i++) {
-        if (stat(list->v[i], &st) == 0 && st.st_size > 0)
+        uint64_t size;
+        int64_t time_s;
+
+        if (inputs_stat(list, i, &size, &time_s) == 0 && size > 0) {
+            list->packed[kept] = list->packed[i];
             list->v[kept++] = list->v[i];
-        else
+        } else {
             free(list->v[i]);
+        }
     }
     list->n = kept;
-    if (list->v != NULL)
-        list->v[kept] = NULL;
 }
 
 static void list_inputs(struct start *s)
 {
     const char *kept = json_str(json_object_get(s->job, "start"), "kept", "");
     cleanup_free char *passed = path_join(s->dir, "in");
+    struct strv old = {0};
     struct err err = {0};
     bool apart = json_int(s->answer, "failed", 0) > 0;
 
@@ -73,8 +76,11 @@ static void list_inputs(struct start *s)
         say(s, &err);
     drop_empty(&s->inputs);
     s->n_seeds = s->inputs.n;
-    if (kept[0] == '/' && keptdir_list(s->state_dir, kept, &s->inputs, &s->damaged, &err) < 0)
+    if (kept[0] == '/' && keptdir_list(s->state_dir, kept, &old, &s->damaged, &err) < 0)
         say(s, &err);
+    for (size_t i = 0; i < old.n; i++)
+        inputs_add_file(&s->inputs, old.v[i]);
+    strv_clear(&old);
 }
 
 static void tell_failure(struct start *s, const char *file, const char *class_)
@@ -209,7 +215,7 @@ json_t *corpus_start_run(const json_t *job)
     }
     answer_fill(&s, r == 0);
     pick_result_clear(&s.pick);
-    strv_clear(&s.inputs);
+    inputs_clear(&s.inputs);
     strv_clear(&s.files);
     strv_clear(&s.crashes);
     strv_clear(&s.hangs);

@@ -156,7 +156,7 @@ static int copy_by_hash(int dir, const char *file, size_t *ret_size)
 {
     cleanup_free uint8_t *data = NULL;
     char hex[65];
-    int r = inputs_read(file, FORKSERVER_INPUT_BYTES, &data, ret_size);
+    int r = inputs_read_file(file, FORKSERVER_INPUT_BYTES, &data, ret_size);
 
     if (r < 0)
         return r == -ENOENT || r == -EFBIG || r == -ELOOP || r == -EINVAL ? 0 : r;
@@ -232,7 +232,7 @@ int keptdir_copy(const char *state_dir, const char *path, char *const *files, si
         cleanup_free uint8_t *data = NULL;
         const char *name = strrchr(files[i], '/') + 1;
         size_t size = 0;
-        int r = inputs_read(files[i], COPY_BYTES_MAX, &data, &size);
+        int r = inputs_read_file(files[i], COPY_BYTES_MAX, &data, &size);
 
         if (r == -ENOENT)
             continue;

@@ -20,7 +20,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "corpus/inputs.h"
 #include "engine/forkserver.h"
 
 #define FILE_MODE 0644
@@ -84,19 +83,21 @@ int outfolder_check(const char *path, struct err *err)
                : err_set(err, -EEXIST, "%s: is there and not empty; name a new folder", path);
 }
 
-static int copy_one(int dir, const struct outfolder_file *f, size_t *ret_size, struct err *err)
+static int copy_one(int dir, const struct inputs *inputs, const struct outfolder_file *f,
+                    size_t *ret_size, struct err *err)
 {
-    const char *slash = strrchr(f->path, '/'), *name = f->name != NULL ? f->name
-                                                       : slash != NULL ? slash + 1
-                                                                       : f->path;
+    const char *path = inputs->v[f->index];
+    const char *slash = strrchr(path, '/'), *name = f->name != NULL ? f->name
+                                                    : slash != NULL ? slash + 1
+                                                                    : path;
     cleanup_free uint8_t *data = NULL;
     cleanup_free char *other = NULL;
     struct stat st;
     char hex[65];
-    int rc = inputs_read(f->path, FORKSERVER_INPUT_BYTES, &data, ret_size);
+    int rc = inputs_read(inputs, f->index, FORKSERVER_INPUT_BYTES, &data, ret_size);
 
     if (rc < 0)
-        return err_sys(err, rc, "%s", f->path);
+        return err_sys(err, rc, "%s", path);
     if (strlen(name) > NAME_CUT || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         hash_sha256_hex(data, *ret_size, hex);
         other = xasprintf("%.*s-%.12s", NAME_CUT, name, hex);
@@ -106,8 +107,9 @@ static int copy_one(int dir, const struct outfolder_file *f, size_t *ret_size, s
     return rc < 0 ? err_sys(err, rc, "%s", name) : 0;
 }
 
-int outfolder_write(const char *path, const struct outfolder_file *files, size_t n,
-                    uint64_t *ret_bytes, struct err *err)
+int outfolder_write(const char *path, const struct inputs *inputs,
+                    const struct outfolder_file *files, size_t n, uint64_t *ret_bytes,
+                    struct err *err)
 {
     cleanup_free char *place = place_of(path);
     cleanup_free char *tmp = xasprintf("%s.tmp-%d", place, (int)getpid());
@@ -123,7 +125,7 @@ int outfolder_write(const char *path, const struct outfolder_file *files, size_t
     for (size_t i = 0; i < n && rc == 0; i++) {
         size_t size = 0;
 
-        rc = copy_one(dir, &files[i], &size, err);
+        rc = copy_one(dir, inputs, &files[i], &size, err);
         bytes += size;
     }
     if (rc == 0 && rename(tmp, place) < 0)

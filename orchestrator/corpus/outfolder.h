@@ -6,22 +6,24 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "corpus/inputs.h"
 
 /*
  * A new folder of inputs, made beside its place and renamed when it is whole: there is all of it or nothing. What it is copied from is
  * read only.
  */
 struct outfolder_file {
-    const char *path;
+    size_t index; /* of an input */
     const char *
-        name; /* in the folder; NULL: path's own. A part of its hash is added where another content has it already */
+        name; /* in the folder; NULL: the input's own. A part of its hash is added where another content has it already */
 };
 
 /* Whether path may be made: it is not there, or an empty folder, and it is in a folder that we may write. 0, or -EEXIST, -ENOTDIR,
  * -EINVAL ("." and the like), -errno with what is in the way. */
 int outfolder_check(const char *path, struct err *err);
 /* 0 with the sum of sizes, or -errno and nothing written. */
-int outfolder_write(const char *path, const struct outfolder_file *files, size_t n,
-                    uint64_t *ret_bytes, struct err *err);
+int outfolder_write(const char *path, const struct inputs *inputs,
+                    const struct outfolder_file *files, size_t n, uint64_t *ret_bytes,
+                    struct err *err);
 
 #endif

@@ -46,7 +46,7 @@ static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_s
 {
     const struct pick *p = ctx;
 
-    return inputs_read(p->o->inputs->v[p->order != NULL ? p->order[index] : index],
+    return inputs_read(p->o->inputs, p->order != NULL ? p->order[index] : index,
                        FORKSERVER_INPUT_BYTES, ret_data, ret_size);
 }
 

@@ -18,9 +18,9 @@
 struct pick_opts {
     struct forkserver_opts program;
     enum runner_engine engine;
-    const struct strv *inputs; /* files, in the order that decides between equals */
-    int jobs;                  /* servers; 0: one a core */
-    int64_t until_ms;          /* monotonic; 0 none */
+    const struct inputs *inputs; /* files, in the order that decides between equals */
+    int jobs;                    /* servers; 0: one a core */
+    int64_t until_ms;            /* monotonic; 0 none */
 };
 struct pick_result {
     size_t *chosen; /* numbers of inputs, ascending */

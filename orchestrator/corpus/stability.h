@@ -30,11 +30,11 @@
  */
 struct stability_opts {
     struct forkserver_opts program;
-    const struct strv *inputs; /* files */
-    const char *folder;        /* names below it are told from there on; may be NULL */
-    int runs;                  /* k, of each input alone; 0: STABILITY_RUNS */
-    uint64_t seed;             /* of the order */
-    int64_t budget_ms;         /* of wall time for all; 0 none. What is left then is told */
+    const struct inputs *inputs; /* files */
+    const char *folder;          /* names below it are told from there on; may be NULL */
+    int runs;                    /* k, of each input alone; 0: STABILITY_RUNS */
+    uint64_t seed;               /* of the order */
+    int64_t budget_ms;           /* of wall time for all; 0 none. What is left then is told */
     const volatile sig_atomic_t *cancel;
     void (*progress)(void *ctx,
                      uint64_t runs); /* may be NULL; from another thread than the caller's */

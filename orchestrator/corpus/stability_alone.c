@@ -59,7 +59,7 @@ int stability_shoot(struct stability *s, struct stability_server *sv, const uint
 int stability_input_read(const struct stability *s, size_t index, uint8_t **ret_data,
                          size_t *ret_size)
 {
-    return inputs_read(s->o->inputs->v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+    return inputs_read(s->o->inputs, index, FORKSERVER_INPUT_BYTES, ret_data, ret_size);
 }
 
 int stability_shoot_file(struct stability *s, struct stability_server *sv, size_t index,

@@ -165,7 +165,7 @@ static json_t *pair_json(const struct stability_opts *o, const struct stability_
         char hex[2 * BYTES_SHOWN + 1] = "";
         size_t size = 0;
 
-        if (inputs_read(o->inputs->v[index], FORKSERVER_INPUT_BYTES, &data, &size) < 0)
+        if (inputs_read(o->inputs, index, FORKSERVER_INPUT_BYTES, &data, &size) < 0)
             size = 0;
         for (size_t k = 0; k < size && k < BYTES_SHOWN; k++)
             (void)snprintf(hex + 2 * k, 3, "%02x", data[k]);

@@ -5,8 +5,8 @@
 #include "base/exitcode.h"
 #include "ctl/corpus.h"
 
-static const struct cmd_sub *const subs[] = {&corpus_stats, &corpus_merge, &corpus_add,
-                                             &corpus_promote, NULL};
+static const struct cmd_sub *const subs[] = {&corpus_stats, &corpus_merge,   &corpus_pack,
+                                             &corpus_add,   &corpus_promote, NULL};
 
 static int corpus_exec(struct cmd_env *env, int argc, char **argv)
 {
@@ -20,7 +20,8 @@ static int corpus_exec(struct cmd_env *env, int argc, char **argv)
 const struct cmd_entry cmd_corpus = {
     .name = "corpus",
     .usage = "[SUBCOMMAND ...]",
-    .help = "look at corpora, merge them, add to a campaign or to the seeds; alone: list these",
+    .help =
+        "look at corpora, merge or pack them, add to a campaign or to the seeds; alone: list these",
     .exec = corpus_exec,
     .subs = subs,
 };

@@ -32,9 +32,8 @@ struct job {
     char *harness, *out;
     const char *target;
     struct strv args, keep_paths, against_paths;
-    struct strv inputs, against;
+    struct inputs inputs, against;
     struct elfprobe elf;
-    struct input_paths paths;
     bool edges_only;
     int64_t cap_bytes;
     struct manyrun_limits limits;
@@ -54,8 +53,8 @@ static int write_corpus(const struct job *d, const struct distill_result *r, uin
     cleanup_free struct outfolder_file *files = xcalloc(r->n_chosen + 1, sizeof(*files));
 
     for (size_t i = 0; i < r->n_chosen; i++)
-        files[i].path = d->inputs.v[r->chosen[i]];
-    return outfolder_write(d->out, files, r->n_chosen, ret_bytes, err);
+        files[i].index = r->chosen[i];
+    return outfolder_write(d->out, &d->inputs, files, r->n_chosen, ret_bytes, err);
 }
 
 /* ---- what is printed ---- */
@@ -65,8 +64,7 @@ static void print_result(const struct job *d, const struct distill_result *r, ui
     char in[32], out[32], took[32];
 
     for (size_t i = 0; i < r->n_aside; i++) {
-        cleanup_free char *path = input_paths_shown(&d->paths, d->inputs.v[r->aside[i].index]);
-        cleanup_free char *name = fields_safe(path);
+        cleanup_free char *name = fields_safe(d->inputs.v[r->aside[i].index]);
 
         count[r->aside[i].why]++;
         if (!d->env->quiet)
@@ -95,9 +93,7 @@ static void print_result(const struct job *d, const struct distill_result *r, ui
 
 static json_t *shown_json(const struct job *d, size_t index)
 {
-    cleanup_free char *path = input_paths_shown(&d->paths, d->inputs.v[index]);
-
-    return fields_string(path);
+    return fields_string(d->inputs.v[index]);
 }
 
 static void print_json(const struct job *d, const struct distill_result *r, uint64_t bytes)
@@ -120,12 +116,12 @@ static void print_json(const struct job *d, const struct distill_result *r, uint
 }
 
 /* ---- the verb ---- */
-static int collect(struct job *d, const struct strv *paths, struct strv *list)
+static int collect(const struct strv *paths, struct inputs *list)
 {
     struct err err = {0};
 
     for (size_t i = 0; i < paths->n; i++) {
-        if (input_paths_add(&d->paths, list, paths->v[i], &err) < 0)
+        if (input_paths_add(list, paths->v[i], &err) < 0)
             return cmd_fail(&cmd_distill, EXIT_USAGE, "%s", err.msg);
     }
     return EXIT_DONE;
@@ -259,14 +255,14 @@ static int prepare(struct job *d, int argc, char **argv, size_t *ret_must)
     if (code == EXIT_DONE && outfolder_check(d->out, &err) < 0)
         code = cmd_fail(&cmd_distill, EXIT_USAGE, "-o %s", err.msg);
     if (code == EXIT_DONE)
-        code = collect(d, &d->keep_paths, &d->inputs);
+        code = collect(&d->keep_paths, &d->inputs);
     *ret_must = d->inputs.n;
     for (int i = optind; i < argc; i++)
         strv_add(&paths, argv[i]);
     if (code == EXIT_DONE)
-        code = collect(d, &paths, &d->inputs);
+        code = collect(&paths, &d->inputs);
     if (code == EXIT_DONE)
-        code = collect(d, &d->against_paths, &d->against);
+        code = collect(&d->against_paths, &d->against);
     if (code == EXIT_DONE && d->inputs.n == 0)
         code = cmd_fail(&cmd_distill, EXIT_VACUOUS, "there are no inputs");
     strv_clear(&paths);
@@ -295,9 +291,8 @@ static int distill_exec(struct cmd_env *env, int argc, char **argv)
     strv_clear(&d.args);
     strv_clear(&d.keep_paths);
     strv_clear(&d.against_paths);
-    strv_clear(&d.inputs);
-    strv_clear(&d.against);
-    input_paths_clear(&d.paths);
+    inputs_clear(&d.inputs);
+    inputs_clear(&d.against);
     return code;
 }
 

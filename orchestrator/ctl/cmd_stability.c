@@ -36,7 +36,6 @@ struct stability_verb {
     uint64_t seed;
     struct manyrun_limits limits; /* not given: as the spec says, or the default */
     int64_t budget_ms;
-    struct input_paths paths;
     json_t *targets;
     bool failed, unread;
     int64_t began_ms, shown_ms;
@@ -48,7 +47,7 @@ struct stability_subject {
     const char *name, *path; /* name of a target, or NULL */
     const struct strv *args, *env;
     struct manyrun_limits limits;
-    struct strv inputs;
+    struct inputs inputs;
 };
 
 static void show_progress(void *ctx, uint64_t runs)
@@ -156,12 +155,12 @@ static int run_named(struct stability_verb *v, char **paths, int n)
 
     manyrun_defaults(&t.limits);
     for (int i = 0; i < n && code == EXIT_DONE; i++) {
-        if (input_paths_add(&v->paths, &t.inputs, paths[i], &err) < 0)
+        if (input_paths_add(&t.inputs, paths[i], &err) < 0)
             code = cmd_fail(&cmd_stability, EXIT_USAGE, "%s", err.msg);
     }
     if (code == EXIT_DONE)
         code = run(v, &t);
-    strv_clear(&t.inputs);
+    inputs_clear(&t.inputs);
     return code;
 }
 
@@ -182,7 +181,7 @@ static int run_target(struct stability_verb *v, const struct spec_target *s)
                         s->seeds == NULL ? "has no seeds" : err.msg);
     if (code == EXIT_DONE)
         code = run(v, &t);
-    strv_clear(&t.inputs);
+    inputs_clear(&t.inputs);
     return code;
 }
 
@@ -324,7 +323,6 @@ static int stability_exec(struct cmd_env *env, int argc, char **argv)
         json_decref(v.targets);
     }
     strv_clear(&v.args);
-    input_paths_clear(&v.paths);
     return code;
 }
 

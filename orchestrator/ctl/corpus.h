@@ -8,7 +8,7 @@
 /* What the subcommands of "fuzzctl corpus" share: finding a target and an input by what a person types. */
 
 /* Rows of the table in cmd_corpus.c. */
-extern const struct cmd_sub corpus_promote, corpus_add, corpus_merge, corpus_stats;
+extern const struct cmd_sub corpus_promote, corpus_add, corpus_merge, corpus_pack, corpus_stats;
 
 /*
  * The target that word means: in the spec file spec_path when that is not NULL; else word is a spec of one target, or the name of a target

@@ -32,8 +32,7 @@ struct run {
     const char *campaign, *target;
     int64_t wait_ms;
     struct client *client;
-    struct input_paths paths;
-    struct strv inputs;
+    struct inputs inputs;
     struct added_file *files; /* one an input */
     char **errors;            /* NULL: none */
     bool *present;
@@ -70,12 +69,26 @@ static int call(struct run *r, const char *data, json_t **ret, char **ret_error)
     return code;
 }
 
+/* A file that is a link is not followed, even when it was named itself. */
+static int read_one(const struct run *r, size_t i, char **ret_data, size_t *ret_size)
+{
+    uint8_t *data = NULL;
+    int rc;
+
+    if (!inputs_is_packed(&r->inputs, i))
+        return file_read(AT_FDCWD, r->inputs.v[i], ADDITIONS_FILE_BYTES, ret_data, ret_size);
+    rc = inputs_read(&r->inputs, i, ADDITIONS_FILE_BYTES, &data, ret_size);
+    if (rc == 0)
+        *ret_data = (char *)data;
+    return rc;
+}
+
 static int send_one(struct run *r, size_t i)
 {
     cleanup_free char *data = NULL, *text = NULL;
     json_t *answer = NULL;
     size_t size = 0;
-    int rc = file_read(AT_FDCWD, r->inputs.v[i], ADDITIONS_FILE_BYTES, &data, &size), code;
+    int rc = read_one(r, i, &data, &size), code;
 
     if (rc < 0) {
         r->errors[i] = xstrdup(rc == -EFBIG   ? "is larger than AFL++ takes (1 MiB)"
@@ -134,7 +147,7 @@ static int tell(const struct run *r)
     int code = EXIT_DONE;
 
     for (size_t i = 0; i < r->inputs.n; i++) {
-        cleanup_free char *path = input_paths_shown(&r->paths, r->inputs.v[i]);
+        const char *path = r->inputs.v[i];
         cleanup_free char *name = fields_safe(path), *entry = fields_safe(r->files[i].entry);
 
         if (r->errors[i] != NULL)
@@ -206,7 +219,7 @@ static int collect(struct run *r, char **words_given, int n)
     struct err err = {0};
 
     for (int i = 0; i < n; i++) {
-        if (input_paths_add(&r->paths, &r->inputs, words_given[i], &err) < 0)
+        if (input_paths_add(&r->inputs, words_given[i], &err) < 0)
             return cmd_fail(&cmd_corpus, EXIT_USAGE, "add: %s", err.msg);
     }
     if (r->inputs.n == 0)
@@ -249,8 +262,7 @@ static int add_exec(struct cmd_env *env, int argc, char **argv)
     free(r.files);
     free(r.present);
     free(r.why);
-    strv_clear(&r.inputs);
-    input_paths_clear(&r.paths);
+    inputs_clear(&r.inputs);
     client_close(r.client);
     return code;
 }

@@ -38,7 +38,7 @@ int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *p
 }
 
 struct edge_count corpus_harness_count(const struct corpus_harness *h, const struct cmd_env *env,
-                                       const struct strv *inputs)
+                                       const struct inputs *inputs)
 {
     struct edge_count c = {.harness = h->path,
                            .args = &h->args,

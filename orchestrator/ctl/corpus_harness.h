@@ -19,7 +19,7 @@ int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *p
                         const char *target);
 /* As edge_count wants it. Borrows. */
 struct edge_count corpus_harness_count(const struct corpus_harness *h, const struct cmd_env *env,
-                                       const struct strv *inputs);
+                                       const struct inputs *inputs);
 void corpus_harness_clear(struct corpus_harness *h);
 
 #endif

@@ -22,8 +22,7 @@ struct run {
     const struct cmd_env *env;
     struct corpus_harness harness;
     const char *spec, *target, *out;
-    struct input_paths paths;
-    struct strv inputs;
+    struct inputs inputs;
     char **roots; /* as named, one an input, borrowed */
     struct contents contents;
     size_t kept, covered; /* covered: nothing new */
@@ -38,7 +37,7 @@ static int collect(struct run *r, char **words, int n)
     for (int i = 0; i < n; i++) {
         const size_t before = r->inputs.n;
 
-        if (input_paths_add(&r->paths, &r->inputs, words[i], &err) < 0)
+        if (input_paths_add(&r->inputs, words[i], &err) < 0)
             return cmd_fail(&cmd_corpus, EXIT_USAGE, "merge: %s", err.msg);
         r->roots = xreallocarray(r->roots, r->inputs.n + 1, sizeof(*r->roots));
         for (size_t k = before; k < r->inputs.n; k++)
@@ -51,7 +50,7 @@ static int collect(struct run *r, char **words, int n)
 /* Of those chosen, by number, the ones that add coverage to those before them; *n shrinks. */
 static int choose_by_cover(struct run *r, size_t *chosen, size_t *n)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct edge_count c = corpus_harness_count(&r->harness, r->env, &inputs);
     struct edges_result e;
     struct err err = {0};
@@ -59,16 +58,16 @@ static int choose_by_cover(struct run *r, size_t *chosen, size_t *n)
     int rc;
 
     for (size_t i = 0; i < *n; i++)
-        strv_add(&inputs, r->inputs.v[chosen[i]]);
+        inputs_add_from(&inputs, &r->inputs, chosen[i]);
     c.limits.jobs = 1; /* "before" is by the order of the names */
     rc = edge_count(&c, &e, &err);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
     if (rc < 0)
         return cmd_fail(&cmd_corpus, rc == -EINVAL || rc == -ENOENT ? EXIT_USAGE : EXIT_ERROR,
                         "merge: %s",
                         rc == -ECANCELED ? "interrupted; nothing was written" : err.msg);
     for (size_t i = 0; i < *n; i++) {
-        cleanup_free char *shown = input_paths_shown(&r->paths, r->inputs.v[chosen[i]]);
+        const char *shown = r->inputs.v[chosen[i]];
 
         if (e.end[i] != EDGES_OK)
             (void)json_array_append_new(r->aside,
@@ -92,13 +91,13 @@ static int write_out(struct run *r, const size_t *chosen, size_t n)
     int rc;
 
     for (size_t i = 0; i < n; i++) {
-        cleanup_free char *shown = input_paths_shown(&r->paths, r->inputs.v[chosen[i]]);
+        const char *shown = r->inputs.v[chosen[i]];
 
         strv_take(&names, contents_name(r->roots[chosen[i]], shown));
     }
     for (size_t i = 0; i < n; i++)
-        files[i] = (struct outfolder_file){r->inputs.v[chosen[i]], names.v[i]};
-    rc = outfolder_write(r->out, files, n, &r->bytes, &err);
+        files[i] = (struct outfolder_file){chosen[i], names.v[i]};
+    rc = outfolder_write(r->out, &r->inputs, files, n, &r->bytes, &err);
     strv_clear(&names);
     r->kept = n;
     return rc < 0 ? cmd_fail(&cmd_corpus, EXIT_ERROR, "merge: %s", err.msg) : EXIT_DONE;
@@ -215,8 +214,7 @@ static int merge_exec(struct cmd_env *env, int argc, char **argv)
     corpus_harness_clear(&r.harness);
     json_decref(r.aside);
     free(r.roots);
-    strv_clear(&r.inputs);
-    input_paths_clear(&r.paths);
+    inputs_clear(&r.inputs);
     return code;
 }
 

@@ -22,8 +22,7 @@
 struct run {
     const struct cmd_env *env;
     struct corpus_harness harness;
-    struct input_paths paths;
-    struct strv inputs;
+    struct inputs inputs;
     json_t *places;
 };
 
@@ -56,19 +55,18 @@ static void describe(struct run *r, const char *name, const char *path, size_t f
 {
     cleanup_free uint64_t *sizes = xcalloc(r->inputs.n - first + 1, sizeof(*sizes));
     json_t *instances = json_object();
-    time_t oldest = 0, newest = 0;
+    int64_t oldest = 0, newest = 0;
     json_int_t bytes = 0;
     size_t n = 0;
 
     for (size_t i = first; i < r->inputs.n; i++) {
-        struct stat st;
+        int64_t time_s;
 
-        if (stat(r->inputs.v[i], &st) < 0)
+        if (inputs_stat(&r->inputs, i, &sizes[n], &time_s) < 0)
             continue;
-        sizes[n++] = (uint64_t)st.st_size;
-        bytes += st.st_size;
-        oldest = n == 1 || st.st_mtime < oldest ? st.st_mtime : oldest;
-        newest = st.st_mtime > newest ? st.st_mtime : newest;
+        bytes += (json_int_t)sizes[n++];
+        oldest = n == 1 || time_s < oldest ? time_s : oldest;
+        newest = time_s > newest ? time_s : newest;
         count_instance(instances, r->inputs.v[i]);
     }
     array_sort(sizes, n, sizeof(*sizes), by_size);
@@ -78,8 +76,8 @@ static void describe(struct run *r, const char *name, const char *path, size_t f
                   "path", fields_string(path), "files", (json_int_t)(r->inputs.n - first), "bytes",
                   bytes, "size", "min", percentile(sizes, n, 0), "p50", percentile(sizes, n, 50),
                   "p90", percentile(sizes, n, 90), "p99", percentile(sizes, n, 99), "max",
-                  percentile(sizes, n, 100), "oldest", fields_time((int64_t)oldest * 1000),
-                  "newest", fields_time((int64_t)newest * 1000), "instances", instances));
+                  percentile(sizes, n, 100), "oldest", fields_time(oldest * 1000), "newest",
+                  fields_time(newest * 1000), "instances", instances));
 }
 
 static int add_place(struct run *r, const char *name, const char *path)
@@ -87,7 +85,7 @@ static int add_place(struct run *r, const char *name, const char *path)
     const size_t first = r->inputs.n;
     struct err err = {0};
 
-    if (input_paths_add(&r->paths, &r->inputs, path, &err) < 0)
+    if (input_paths_add(&r->inputs, path, &err) < 0)
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "stats: %s", err.msg);
     describe(r, name, path, first);
     return EXIT_DONE;
@@ -149,7 +147,8 @@ static void print_place(const json_t *p)
         print_size(size, "p90", "90 % up to");
         print_size(size, "p99", "99 % up to");
         print_size(size, "max", "largest");
-        printf("\n  from %s to %s", fields_text(p, "oldest"), fields_text(p, "newest"));
+        if (!json_is_null(json_object_get(p, "newest")))
+            printf("\n  from %s to %s", fields_text(p, "oldest"), fields_text(p, "newest"));
     }
     putchar('\n');
     json_object_foreach (instances, name, n) {
@@ -275,8 +274,7 @@ static int stats_exec(struct cmd_env *env, int argc, char **argv)
     }
     corpus_harness_clear(&r.harness);
     json_decref(r.places);
-    strv_clear(&r.inputs);
-    input_paths_clear(&r.paths);
+    inputs_clear(&r.inputs);
     return code;
 }
 

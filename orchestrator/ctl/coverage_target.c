@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "corpus/linecov.h"
 #include "corpus/profile.h"
@@ -27,8 +28,7 @@
 struct job {
     const struct coverage_opts *o;
     const struct spec_target *t;
-    struct strv inputs;
-    struct input_paths paths;
+    struct inputs inputs;
     struct manyrun_limits limits;
     struct private_dir dir;
     bool *skip; /* what hangs in the fuzzed build hangs here */
@@ -54,24 +54,11 @@ static void add_place(struct job *j, json_t *places, const char *name, const cha
     const size_t before = j->inputs.n;
     struct err err = {0};
 
-    if (input_paths_add(&j->paths, &j->inputs, path, &err) < 0)
+    if (input_paths_add(&j->inputs, path, &err) < 0)
         add_text(j->errors, "%s", err.msg);
     (void)json_array_append_new(places, json_pack("{s:s, s:o, s:I}", "place", name, "path",
                                                   fields_string(path), "inputs",
                                                   (json_int_t)(j->inputs.n - before)));
-}
-
-/* Programs get a folder of their own to work in, so every name has to be a whole path. */
-static void make_absolute(struct strv *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        char *real = list->v[i][0] == '/' ? NULL : realpath(list->v[i], NULL);
-
-        if (real != NULL) {
-            free(list->v[i]);
-            list->v[i] = real;
-        }
-    }
 }
 
 static void collect(struct job *j, const struct spec *spec)
@@ -88,7 +75,6 @@ static void collect(struct job *j, const struct spec *spec)
             add_place(j, places, found[i].name, found[i].path);
         corpus_places_clear(found, n);
     }
-    make_absolute(&j->inputs);
     (void)json_object_set_new(j->doc, "inputs", json_integer((json_int_t)j->inputs.n));
     (void)json_object_set_new(j->doc, "places", places);
     if (j->inputs.n == 0)
@@ -97,7 +83,7 @@ static void collect(struct job *j, const struct spec *spec)
 
 static json_t *input_json(const struct job *j, size_t index, const char *why)
 {
-    cleanup_free char *shown = input_paths_shown(&j->paths, j->inputs.v[index]);
+    const char *shown = j->inputs.v[index];
 
     return json_pack("{s:o, s:s}", "file", fields_string(shown), "why", why);
 }
@@ -219,13 +205,48 @@ static void show_progress(void *ctx, size_t done, size_t all)
     manyrun_progress_show(ctx, done, all, " through the coverage build");
 }
 
+/* What lies in a tar is written to a file under its number. */
+static int unpack(const struct job *j, size_t index, const char *path)
+{
+    const uint8_t *data;
+    size_t size;
+    int rc = inputs_borrow(&j->inputs, index, FORKSERVER_INPUT_BYTES, &data, &size);
+
+    /* What is too large is not run here either. */
+    if (rc < 0)
+        return rc == -EFBIG ? 0 : rc;
+    return file_write_named(path, data, size, 0600);
+}
+
+/* Programs get a folder of their own to work in, so every file has to be a whole path. */
+static int list_files(const struct job *j, struct strv *ret, struct err *err)
+{
+    for (size_t i = 0; i < j->inputs.n; i++) {
+        char *path;
+        int rc;
+
+        if (!inputs_is_packed(&j->inputs, i)) {
+            path = realpath(j->inputs.v[i], NULL);
+            strv_take(ret, path != NULL ? path : xstrdup(j->inputs.v[i]));
+            continue;
+        }
+        path = xasprintf("%s/input-%zu", j->dir.path, i);
+        strv_take(ret, path);
+        rc = unpack(j, i, path);
+        if (rc < 0)
+            return err_sys(err, rc, "%s", path);
+    }
+    return 0;
+}
+
 static int count_lines(struct job *j)
 {
+    struct strv files = {0};
     struct manyrun_progress progress;
     struct profile_opts o = {.program = j->t->coverage,
                              .args = &j->t->args,
                              .env = &j->t->env,
-                             .inputs = &j->inputs,
+                             .inputs = &files,
                              .skip = j->skip,
                              .timeout_ms = SLOWER * j->limits.timeout_ms,
                              .memory_bytes = j->limits.memory_bytes,
@@ -240,6 +261,8 @@ static int count_lines(struct job *j)
 
     if (rc == 0)
         rc = private_dir_open(&j->dir, &err);
+    if (rc == 0)
+        rc = list_files(j, &files, &err);
     if (rc == 0) {
         o.dir = j->dir.path;
         o.kit = elf.kit;
@@ -255,6 +278,7 @@ static int count_lines(struct job *j)
     if (rc < 0 && rc != -ECANCELED)
         add_text(j->errors, "no lines: %s", err.msg);
     private_dir_close(&j->dir);
+    strv_clear(&files);
     return rc == -ECANCELED ? rc : 0;
 }
 
@@ -303,8 +327,7 @@ json_t *coverage_target(const struct coverage_opts *o, const struct spec *spec,
     (void)json_object_set_new(j.doc, "notes", j.notes);
     (void)json_object_set_new(j.doc, "errors", j.errors);
     free(j.skip);
-    strv_clear(&j.inputs);
-    input_paths_clear(&j.paths);
+    inputs_clear(&j.inputs);
     *ret_code = rc;
     return j.doc;
 }

@@ -9,7 +9,7 @@
 struct edge_count {
     const char *harness;
     const struct strv *args, *env; /* of the target; may be NULL */
-    const struct strv *inputs;
+    const struct inputs *inputs;
     struct manyrun_limits limits; /* without a 0 but in jobs */
     const struct cmd_env *cmd_env;
 };

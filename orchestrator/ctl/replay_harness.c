@@ -42,7 +42,7 @@ struct replay {
     const struct replay_harness *o;
     struct elfprobe elf;
     enum runner_engine engine;
-    struct strv inputs;
+    struct inputs inputs;
     struct result *results; /* one an input */
     size_t printed, ended;
     long passed, failed, unread;
@@ -50,7 +50,6 @@ struct replay {
     size_t seen_bytes;
     uint64_t merged[MERGED]; /* hashes of maps that are in seen */
     struct manyrun_progress progress;
-    struct input_paths paths;
 };
 
 static void show_progress(struct replay *r)
@@ -112,7 +111,7 @@ static void judge(const struct replay *r, const struct replay_run *run, struct v
 static void add_result(struct replay *r, size_t index, int code, const struct replay_run *run,
                        json_t *extra)
 {
-    cleanup_free char *file = input_paths_shown(&r->paths, r->inputs.v[index]);
+    const char *file = r->inputs.v[index];
     struct verdict_of_run v = {.class_ = "none"};
     struct result *res = &r->results[index];
     cleanup_free char *name = NULL;
@@ -166,7 +165,18 @@ static int read_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_s
 {
     const struct replay *r = ctx;
 
-    return inputs_read(r->inputs.v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+    return inputs_read(&r->inputs, index, FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+}
+
+static int borrow_input(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
+{
+    const struct replay *r = ctx;
+    const uint8_t *data;
+    int rc = inputs_borrow(&r->inputs, index, FORKSERVER_INPUT_BYTES, &data, ret_size);
+
+    if (rc == 0)
+        *ret_data = (uint8_t *)(uintptr_t)data; /* which the engine only reads */
+    return rc;
 }
 
 /* Maps of equal hash are equal, and most are of one seen lately. */
@@ -254,11 +264,13 @@ static void native_args(const struct replay *r, struct strv *args)
 
 static int run_all(struct replay *r, struct err *err)
 {
+    const bool packed = inputs_all_packed(&r->inputs);
     struct replay_scope *scope = NULL;
     struct runner_job job = {.engine = r->engine,
                              .inputs = r->inputs.n,
                              .workers = r->o->jobs,
-                             .read = read_input,
+                             .read = packed ? borrow_input : read_input,
+                             .read_keeps = packed,
                              .done = run_done,
                              .ctx = r,
                              .cancel = &manyrun_stop};
@@ -346,7 +358,7 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
         opts.memory_bytes = MANYRUN_MEMORY_BYTES;
     code = find_engine(&r);
     for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++) {
-        if (input_paths_add(&r.paths, &r.inputs, o->paths[i], &err) < 0)
+        if (input_paths_add(&r.inputs, o->paths[i], &err) < 0)
             code = cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
     }
     if (code == EXIT_DONE && r.inputs.n == 0)
@@ -362,7 +374,6 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
         free(r.results[i].line);
     free(r.results);
     free(r.seen);
-    strv_clear(&r.inputs);
-    input_paths_clear(&r.paths);
+    inputs_clear(&r.inputs);
     return code;
 }

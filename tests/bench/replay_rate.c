@@ -15,7 +15,7 @@
 #include "plan/elfprobe.h"
 
 struct bench {
-    struct strv files;
+    struct inputs files;
     uint8_t **data;
     size_t *size;
     size_t ok;
@@ -24,7 +24,7 @@ struct bench {
 static int from_folder(void *ctx, size_t index, uint8_t **ret_data, size_t *ret_size)
 {
     struct bench *b = ctx;
-    int rc = inputs_read(b->files.v[index], FORKSERVER_INPUT_BYTES, ret_data, ret_size);
+    int rc = inputs_read(&b->files, index, FORKSERVER_INPUT_BYTES, ret_data, ret_size);
 
     if (rc == 0) {
         b->data[index] = *ret_data;
@@ -93,6 +93,6 @@ int main(int argc, char **argv)
         free(b.data[i]);
     free(b.data);
     free(b.size);
-    strv_clear(&b.files);
+    inputs_clear(&b.files);
     return 0;
 }

@@ -37,18 +37,25 @@ static int teardown(void **ctx)
     return rc;
 }
 
-static void put(struct strv *list, const char *name, const void *data, size_t size)
+static void put(struct inputs *list, const char *name, const void *data, size_t size)
 {
-    char *path = path_join(top, name);
+    cleanup_free char *path = path_join(top, name);
 
     assert_int_equal(file_write_atomic(AT_FDCWD, path, data, size, 0600), 0);
-    strv_take(list, path);
+    inputs_add_file(list, path);
+}
+
+static void put_gone(struct inputs *list)
+{
+    cleanup_free char *path = path_join(top, "gone");
+
+    inputs_add_file(list, path);
 }
 
 static void the_first_of_a_content_counts(void **ctx)
 {
     cleanup_free char *large = xcalloc(1, (1 << 20) + 1);
-    struct strv list = {0};
+    struct inputs list = {0};
     struct contents c;
 
     (void)ctx;
@@ -57,7 +64,7 @@ static void the_first_of_a_content_counts(void **ctx)
     put(&list, "empty", "", 0);
     put(&list, "b", "two", 3);
     put(&list, "large", large, (1 << 20) + 1);
-    strv_addf(&list, "%s/gone", top);
+    put_gone(&list);
     contents_find(&list, &c);
     assert_int_equal(c.kind[0], CONTENTS_FIRST);
     assert_int_equal(c.kind[1], CONTENTS_COPY);
@@ -69,7 +76,7 @@ static void the_first_of_a_content_counts(void **ctx)
     assert_int_equal(c.count[CONTENTS_COPY], 1);
     assert_int_equal(c.count[CONTENTS_UNREAD], 2);
     contents_clear(&c);
-    strv_clear(&list);
+    inputs_clear(&list);
 }
 
 static void names_tell_where_an_input_is_from(void **ctx)
@@ -112,7 +119,7 @@ static void a_name_is_never_too_long(void **ctx)
 static void a_folder_is_whole_or_not_there(void **ctx)
 {
     cleanup_free char *out = path_join(top, "out"), *first = path_join(out, "n");
-    struct strv list = {0};
+    struct inputs list = {0};
     struct err err = {0};
     uint64_t bytes = 0;
     struct stat st;
@@ -120,20 +127,21 @@ static void a_folder_is_whole_or_not_there(void **ctx)
     (void)ctx;
     put(&list, "a", "one", 3);
     put(&list, "b", "three", 5);
-    strv_addf(&list, "%s/gone", top);
-    struct outfolder_file files[] = {{list.v[0], "n"}, {list.v[1], "n"}, {list.v[2], NULL}};
-    assert_true(outfolder_write(out, files, 3, &bytes, &err) < 0);
+    put_gone(&list);
+    struct outfolder_file files[] = {{0, "n"}, {1, "n"}, {2, NULL}};
+    assert_true(outfolder_write(out, &list, files, 3, &bytes, &err) < 0);
     assert_int_not_equal(stat(out, &st), 0);
     assert_int_equal(bytes, 0);
     assert_int_equal(outfolder_check(out, &err), 0);
-    assert_int_equal(outfolder_write(out, files, 2, &bytes, &err), 0);
+    assert_int_equal(outfolder_write(out, &list, files, 2, &bytes, &err), 0);
     assert_int_equal(bytes, 8);
     assert_int_equal(stat(first, &st), 0);
     assert_int_equal(st.st_size, 3);
     assert_true(outfolder_check(out, &err) < 0);
-    assert_true(outfolder_write(out, files, 1, &bytes, &err) < 0); /* not over one that is there */
+    assert_true(outfolder_write(out, &list, files, 1, &bytes, &err) <
+                0); /* not over one that is there */
     assert_int_equal(stat(first, &st), 0);
-    strv_clear(&list);
+    inputs_clear(&list);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

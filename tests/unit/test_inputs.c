@@ -46,7 +46,7 @@ static void assert_reads(const char *path, const char *want)
     uint8_t *data = NULL;
     size_t size = 0;
 
-    assert_int_equal(inputs_read(path, MAX, &data, &size), 0);
+    assert_int_equal(inputs_read_file(path, MAX, &data, &size), 0);
     assert_int_equal(size, strlen(want));
     assert_memory_equal(data, want, size);
     free(data);
@@ -77,12 +77,12 @@ static void what_is_no_input_is_refused_at_once(void **state)
     cleanup_free char *large = file_make("large", long_text);
     assert_reads(empty, "");
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    assert_int_equal(inputs_read(fifo, MAX, &data, &size), -EINVAL);
-    assert_int_equal(inputs_read("/dev/zero", MAX, &data, &size), -EINVAL);
-    assert_int_equal(inputs_read(top, MAX, &data, &size), -EINVAL);
-    assert_int_equal(inputs_read(large, MAX, &data, &size), -EFBIG);
+    assert_int_equal(inputs_read_file(fifo, MAX, &data, &size), -EINVAL);
+    assert_int_equal(inputs_read_file("/dev/zero", MAX, &data, &size), -EINVAL);
+    assert_int_equal(inputs_read_file(top, MAX, &data, &size), -EINVAL);
+    assert_int_equal(inputs_read_file(large, MAX, &data, &size), -EFBIG);
     assert_int_equal(unlink(large), 0);
-    assert_int_equal(inputs_read(large, MAX, &data, &size), -ENOENT);
+    assert_int_equal(inputs_read_file(large, MAX, &data, &size), -ENOENT);
     assert_null(data);
     assert_int_equal(unlink(empty), 0);
     assert_int_equal(unlink(fifo), 0);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "corpus/job_stability.h"
+#include "corpus/inputs.h"
 #include "corpus/stability.h"
 #include "report/stability.h"
 
@@ -30,28 +31,28 @@ static char dir[] = "/tmp/fz-stability.XXXXXX";
 static char *program;
 static volatile sig_atomic_t stop;
 
-static void write_input(struct strv *inputs, const char *text)
+static void write_input(struct inputs *inputs, const char *text)
 {
     cleanup_free char *path = xasprintf("%s/%zu-%.8s", dir, inputs->n, text);
 
     assert_int_equal(file_write_atomic(-100, path, text, strlen(text), 0600), 0);
-    strv_add(inputs, path);
+    inputs_add_file(inputs, path);
 }
 
 /* Inputs are the words of a line. */
-static void words(struct strv *inputs, const char *line)
+static void words(struct inputs *inputs, const char *line)
 {
     cleanup_free char *copy = xstrdup(line);
     char *p = copy, *word;
 
-    strv_clear(inputs);
+    inputs_clear(inputs);
     while ((word = strsep(&p, " ")) != NULL)
         write_input(inputs, word);
 }
 
 static int runs; /* 0: as usual */
 
-static struct stability_result check(const struct strv *inputs, uint64_t seed, int64_t budget_ms)
+static struct stability_result check(const struct inputs *inputs, uint64_t seed, int64_t budget_ms)
 {
     const struct stability_opts o = {
         .program = {.path = program, .persistent = true, .deferred = true, .run_ms = 300},
@@ -90,7 +91,7 @@ static void assert_stable(const struct stability_result *r, size_t inputs)
 
 static void what_has_no_state_is_stable(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
 
     (void)state;
     words(&inputs, "abc xyz zzzz aaaaaaaaaaaaaaaaaaaaaaa A L mnop");
@@ -100,12 +101,12 @@ static void what_has_no_state_is_stable(void **state)
         assert_stable(&r, 7);
         stability_result_clear(&r);
     }
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void what_is_set_up_once_piece_by_piece_is_no_state(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
 
     (void)state;
     words(&inputs, "i0 i01 i012 i0123 i77 i7654 i1 i3333 i24 i1357 A i0246 iiii ijk");
@@ -115,12 +116,12 @@ static void what_is_set_up_once_piece_by_piece_is_no_state(void **state)
         assert_stable(&r, 14);
         stability_result_clear(&r);
     }
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void a_branch_after_another_input_is_found_with_it(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
 
     (void)state;
     words(&inputs, "abc sssssss r xyz sss i0");
@@ -139,12 +140,12 @@ static void a_branch_after_another_input_is_found_with_it(void **state)
         assert_int_equal(r.n_unstable, 0);
         stability_result_clear(&r);
     }
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void a_crash_after_another_input_is_found_with_it(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
 
     (void)state;
     words(&inputs, "x abc xx p xyz ppppp xxx");
@@ -165,12 +166,12 @@ static void a_crash_after_another_input_is_found_with_it(void **state)
         assert_int_equal(r.findings[r.smallest].index, 0);
         stability_result_clear(&r);
     }
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void a_row_of_inputs_is_found_in_its_order(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     size_t told = 0;
 
     (void)state;
@@ -191,12 +192,12 @@ static void a_row_of_inputs_is_found_in_its_order(void **state)
         stability_result_clear(&r);
     }
     assert_true(told > 0);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void what_depends_on_how_often_it_is_run_is_stateful_by_itself(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct stability_result r;
     const struct stability_finding *f;
 
@@ -211,12 +212,12 @@ static void what_depends_on_how_often_it_is_run_is_stateful_by_itself(void **sta
     assert_int_equal(r.unstable[0].inputs, 2);
     assert_int_equal(r.unstable[0].stateful, 2);
     stability_result_clear(&r);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void chance_is_told_from_state(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct stability_result r;
 
     (void)state;
@@ -234,12 +235,12 @@ static void chance_is_told_from_state(void **state)
     assert_int_equal(r.unstable[0].stateful, 0);
     assert_true(r.smallest == SIZE_MAX);
     stability_result_clear(&r);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void equal_seeds_give_equal_answers(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct stability_opts o = {.inputs = &inputs};
 
     (void)state;
@@ -255,19 +256,19 @@ static void equal_seeds_give_equal_answers(void **state)
         stability_result_clear(&a);
         stability_result_clear(&b);
     }
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void what_cannot_be_read_or_done_in_time_is_told(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct stability_result r;
     cleanup_free char *none = path_join(dir, "none");
 
     (void)state;
     words(&inputs, "abc xyz");
-    strv_add(&inputs, none);
-    strv_add(&inputs, dir);
+    inputs_add_file(&inputs, none);
+    inputs_add_file(&inputs, dir);
     r = check(&inputs, 1, 0);
     assert_int_equal(r.checked, 2);
     assert_int_equal(r.unread, 2);
@@ -280,12 +281,12 @@ static void what_cannot_be_read_or_done_in_time_is_told(void **state)
     assert_true(r.left > 0);
     assert_int_equal(r.left + r.checked, 6);
     stability_result_clear(&r);
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 static void what_was_asked_to_stop_or_does_not_start_is_no_answer(void **state)
 {
-    struct strv inputs = {0};
+    struct inputs inputs = {0};
     struct stability_opts o = {.program = {.path = program, .persistent = true, .deferred = true},
                                .inputs = &inputs,
                                .cancel = &stop};
@@ -300,7 +301,7 @@ static void what_was_asked_to_stop_or_does_not_start_is_no_answer(void **state)
     o.program.path = "/bin/true";
     assert_int_equal(stability_run(&o, &r, &err), -EPIPE);
     assert_non_null(strstr(err.msg, "/bin/true"));
-    strv_clear(&inputs);
+    inputs_clear(&inputs);
 }
 
 /* As fuzz-triage runs it: the kept corpus, else the queues. */
