@@ -28,6 +28,7 @@
 #include "base/path.h"
 #include "base/version.h"
 #include "sys/lock.h"
+#include "sys/nofile.h"
 #include "sys/scope.h"
 
 #define IDLE_MS       5000
@@ -313,8 +314,11 @@ static int check(const struct daemon *d)
 static int run_daemon(struct daemon *d, const struct options *o, struct detach *dt)
 {
     struct err err = {0};
-    int r = daemon_open(d, &err);
+    int r = nofile_raise();
 
+    if (r < 0)
+        log_warn("cannot raise the limit of open files: %s", strerror(-r));
+    r = daemon_open(d, &err);
     if (r < 0) {
         log_error("%s", err.msg);
         return r == -EBUSY ? EXIT_LOCKED : EXIT_ERROR;

@@ -236,7 +236,9 @@ int campaign_start(struct farm *farm, struct plan *plan, const char *spec_text,
 
     if (r < 0)
         return r;
-    r = campaign_make_run_dir(c, spec_text, err);
+    r = campaign_check_files(c, err);
+    if (r == 0)
+        r = campaign_make_run_dir(c, spec_text, err);
     if (r == 0)
         r = campaign_put(c, err); /* before anything runs: the next fuzzd must know of it */
     if (r < 0) {

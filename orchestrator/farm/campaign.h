@@ -155,6 +155,8 @@ void campaign_skip_targets(struct campaign *c);
 /* campaign_store.c: the run's folder and rows. */
 int campaign_make_run_dir(struct campaign *c, const char *spec_text, struct err *err);
 int campaign_take_locks(struct campaign *c, struct err *err);
+/* -EMFILE when this process may not open as many files as all instances need: some of them would fail later, one by one. */
+int campaign_check_files(const struct campaign *c, struct err *err);
 /* Puts all rows in one transaction, as the figures belong together and each costs an fsync. */
 int campaign_put(struct campaign *c, struct err *err);
 /* The same, told in the log when it fails and tried again 5 s later. */

@@ -22,6 +22,28 @@
 #include "farm/campaign.h"
 #include "store/runs.h"
 #include "sys/lock.h"
+#include "sys/nofile.h"
+
+#define FILES_BASE         128
+#define FILES_PER_INSTANCE 2 /* its keeper, the lock of its core */
+
+int campaign_check_files(const struct campaign *c, struct err *err)
+{
+    const struct campaign *o;
+    int64_t n = 0, need, limit = nofile_limit();
+
+    TAILQ_FOREACH (o, &c->farm->campaigns, link)
+        for (size_t i = 0; i < o->plan->n_targets; i++)
+            n += (int64_t)o->plan->targets[i].n_instances;
+    need = FILES_BASE + FILES_PER_INSTANCE * n;
+    if (need <= limit)
+        return 0;
+    return err_set(
+        err, -EMFILE,
+        "%lld instances need %lld open files, but this fuzzd may have %lld: raise the hard "
+        "limit where it is started (ulimit -Hn, LimitNOFILE= of its unit)",
+        (long long)n, (long long)need, (long long)limit);
+}
 
 /* The plan comes from a client: its folder must be STATE/campaigns/NAME/ONE, by inode, as a path may have two spellings. */
 static int check_run_dir(const struct campaign *c, struct err *err)

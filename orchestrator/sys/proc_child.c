@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "sys/drop.h"
+#include "sys/nofile.h"
 #include "sys/raw.h"
 #include "sys/seal.h"
 
@@ -166,6 +167,7 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
     rc = child_fds(pc, report_fd);
     if (rc < 0)
         return rc;
+    nofile_restore();
     if (drop_of_children() != NULL) {
         *step = STEP_USER;
         rc = drop_self(drop_of_children());
