@@ -78,6 +78,9 @@ int fz_one(const uint8_t *d, size_t n)
          "D3", "taken twice it says something else");
     MUST(parse(d, n, small, len, &second) == -EBADMSG, "D5", "a name was cut");
     MUST(parse(d, n, small, len + 1, &second) == 0, "D5", "a name that fits is refused");
+    MUST(stats_statsd_name((const char *)d, n, again, sizeof(again)) == 0 &&
+             strcmp(name, again) == 0,
+         "D5", "by the name alone it is of another");
     check_lines(d, n, name, &st);
     stats_trace(&st);
     fz_trace(name, len);

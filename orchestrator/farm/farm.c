@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the campaigns of one daemon share. The list here is the only one: a name from outside becomes an instance
- * or a campaign through it or not at all.
+ * What the campaigns of one daemon share. The list and the table here are the only ones: a name
+ * from outside becomes a campaign or an instance through them or not at all.
  */
 #include "farm/farm.h"
 
@@ -109,19 +109,7 @@ void farm_free(struct farm *farm)
 
 struct instance *farm_find_instance(struct farm *farm, const char *full_id)
 {
-    struct campaign *c;
-
-    TAILQ_FOREACH (c, &farm->campaigns, link) {
-        size_t n = strlen(c->plan->campaign);
-
-        if (strncmp(full_id, c->plan->campaign, n) != 0 || full_id[n] != '/')
-            continue;
-        for (size_t i = 0; i < c->plan->n_targets; i++)
-            for (size_t k = 0; k < c->plan->targets[i].n_instances; k++)
-                if (strcmp(c->targets[i]->instances[k]->spec->full_id, full_id) == 0)
-                    return c->targets[i]->instances[k];
-    }
-    return NULL;
+    return ids_find(&farm->ids, full_id);
 }
 
 struct campaign *farm_find_campaign(struct farm *farm, const char *name)

@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "farm/ids.h"
 #include "plan/plan.h"
 #include "store/artifact.h"
 #include "store/db.h"
@@ -61,10 +62,12 @@ struct farm {
     int64_t stall_ms; /* FUZZ_STALL_WINDOW: the stall window of a test, 0 as health.c has it */
     struct cpu_place *place; /* in the line for cores, NULL: nobody waits; see cores.h */
     bool place_told;         /* that none can be taken */
+    bool unwatched_told;     /* that there are no watches left */
     int64_t rotate_crashes, rotate_hangs; /* saved in one folder when its instance leaves it */
     const struct farm_events *ev;         /* borrowed */
     void *ctx;
     TAILQ_HEAD(campaigns, campaign) campaigns;
+    struct ids ids; /* of their instances */
     TAILQ_HEAD(scans, instance) scans;
     sd_event_source *collector;
 };

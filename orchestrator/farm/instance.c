@@ -47,6 +47,7 @@ struct instance *instance_new(struct farm *farm, const struct plan *plan,
     in->oom_from = -1;
     instance_set_rotation(in, rotation_last(spec->out_dir));
     in->scan_old = in->rotation - 1; /* a fuzzd that was killed may have left some of it */
+    ids_add(&farm->ids, in);
     in->cgroup_name = xasprintf("%s/%s.%s", plan->campaign, target->name, spec->name);
     in->cpus = xcalloc((size_t)plan->n_cpus + 1, sizeof(int));
     if (spec->cpu >= 0)
@@ -61,6 +62,7 @@ void instance_free(struct instance *in)
 {
     if (in == NULL)
         return;
+    ids_remove(&in->farm->ids, in);
     collect_drop(in);
     instance_unwatch_files(in);
     sd_event_source_disable_unref(in->gone);
@@ -87,12 +89,16 @@ int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms)
     return in->fuzzed_ms + (in->up_ms > 0 ? now_ms - in->up_ms : 0);
 }
 
-int64_t instance_oom_kills(struct instance *in)
+void instance_look_oom(struct instance *in)
 {
     int64_t n = in->oom_from >= 0 && in->cg != NULL ? cgroup_oom_kills(in->cg) - in->oom_from : 0;
 
     if (n > in->oom_live)
         in->oom_live = n;
+}
+
+int64_t instance_oom_kills(const struct instance *in)
+{
     return in->oom_kills + in->oom_live;
 }
 
@@ -236,7 +242,7 @@ static void do_term(struct instance *in, bool thaw)
 static void do_kill(struct instance *in)
 {
     log_warn("%s: the keeper did not end in time, killing all of its processes", in->spec->full_id);
-    (void)instance_oom_kills(in); /* the count goes with the cgroup */
+    instance_look_oom(in); /* the count goes with the cgroup */
     if (in->cg != NULL)
         (void)cgroup_destroy(in->cg, INSTANCE_DESTROY_MS);
     if (in->pidfd >= 0)

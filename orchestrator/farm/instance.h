@@ -54,9 +54,11 @@ struct instance {
     sd_event_source *gone, *timer; /* keeper's end; the clock of the state */
     sd_event_source *crashes, *hangs;
     uint64_t crashes_ino, hangs_ino; /* what the watches look at */
+    bool unwatched;                  /* no watch was to be had */
 
     struct stats stats;
-    int64_t stats_mtime_ms; /* of the fuzzer_stats read last, Unix ms */
+    int64_t stats_mtime_ms;  /* of the fuzzer_stats read last, Unix ms */
+    int64_t stats_looked_ms; /* monotonic */
     int64_t execs_base, execs_saved,
         execs_total;   /* executions of sessions before; at the start; in all */
     bool execs_seen;   /* this session has reported */
@@ -90,6 +92,7 @@ struct instance {
     int64_t walk_ms;          /* its time so far */
     int64_t rest_until_ms;    /* monotonic: no walk begins before */
     TAILQ_ENTRY(instance) scan_link;
+    struct instance *id_next; /* of ids.h */
 };
 
 /* Sets up one planned instance, state PLANNED. plan parts are borrowed. Caller frees with instance_free. */
@@ -104,7 +107,7 @@ void instance_event(struct instance *in, enum instance_event ev);
 
 /* Takes over *st (a datagram, or fuzzer_stats with have_stats and its time of writing) and notes progress. */
 void instance_take_stats(struct instance *in, const struct stats *st);
-/* Once a second while it runs: reads fuzzer_stats when it changed, judges health, sees to the watches. */
+/* Once a second while it runs: reads fuzzer_stats when it changed, judges health. */
 void instance_tick(struct instance *in, int64_t now_ms);
 
 /* Looks at a starting one, or one that was taken over, in a moment and from then on. */
@@ -122,8 +125,10 @@ void instance_set_rotation(struct instance *in, int n);
 /* It has a keeper, or will have one again. */
 bool instance_active(const struct instance *in);
 int64_t instance_fuzz_ms(const struct instance *in, int64_t now_ms);
-/* Kills for want of memory, up to now; most leave no file. */
-int64_t instance_oom_kills(struct instance *in);
+/* Counts the kills for want of memory in its cgroup: some files to open, so no more often than somebody may want to know. */
+void instance_look_oom(struct instance *in);
+/* Those kills up to the last look; most leave no file. */
+int64_t instance_oom_kills(const struct instance *in);
 
 /* Takes a free core if none is held. 0, -EBUSY, -errno. */
 int instance_take_cpu(struct instance *in);
@@ -151,6 +156,8 @@ void instance_note_pids(struct instance *in);
 void instance_keeper_gone(struct instance *in);
 /* instance_watch.c: (re)sets the watches on crashes and hangs as they stand now, and has them scanned. */
 void instance_watch_files(struct instance *in);
+/* Both are watched, or cannot be, and nothing waits to be tried again. */
+bool instance_watches(const struct instance *in);
 void instance_unwatch_files(struct instance *in);
 /* collect.c tells that a draining instance has no file left to take. */
 void instance_drained(struct instance *in);

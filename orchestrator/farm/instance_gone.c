@@ -101,9 +101,10 @@ void instance_drained(struct instance *in)
     in->draining = false;
     if (loaded != 0)
         remove_segments(in);
-    instance_note_pids(in);            /* it may have ended before the first look */
+    instance_note_pids(in); /* it may have ended before the first look */
+    in->stats_looked_ms = 0;
     instance_tick(in, clock_now_ms()); /* figures written at the end */
-    (void)instance_oom_kills(in);
+    instance_look_oom(in);
     in->oom_kills += loaded == 0 && ex.oom_kills > in->oom_live ? ex.oom_kills : in->oom_live;
     in->oom_live = 0;
     in->oom_from = -1;

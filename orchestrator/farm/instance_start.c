@@ -112,11 +112,12 @@ static int make_folders(struct instance *in)
 
 static bool peer_runs(const struct instance *in)
 {
-    for (size_t i = 0; i < in->target->n_instances; i++) {
-        const struct plan_instance *pi = &in->target->instances[i];
-        struct instance *peer = pi == in->spec ? NULL : farm_find_instance(in->farm, pi->full_id);
+    const struct target *t = in->owner;
 
-        if (peer != NULL && peer->afl.pid != 0 && proc_alive(&peer->afl))
+    for (size_t i = 0; i < in->target->n_instances; i++) {
+        const struct instance *peer = t->instances[i];
+
+        if (peer != in && peer->afl.pid != 0 && proc_alive(&peer->afl))
             return true;
     }
     return false;

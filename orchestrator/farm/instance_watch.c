@@ -22,6 +22,8 @@
 #include "farm/health.h"
 #include "store/rotation.h"
 
+#define STATS_LOOK_MS 5000 /* at fuzzer_stats of one that sends datagrams */
+
 static int on_file(sd_event_source *s, const struct inotify_event *event, void *userdata)
 {
     (void)s;
@@ -47,18 +49,29 @@ static bool watch_dir(struct instance *in, const char *name, sd_event_source **s
                              IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW, on_file,
                              in);
     if (r < 0) {
-        log_warn("%s: cannot watch %s: %s, looking at it every 5 s", in->spec->full_id, name,
-                 strerror(-r));
+        in->unwatched = true;
+        if (!in->farm->unwatched_told) /* what one has not got, none has */
+            log_warn("%s: cannot watch %s: %s, looking every 5 s at what cannot be watched",
+                     in->spec->full_id, name,
+                     r == -ENOSPC ? "fs.inotify.max_user_watches is used up" : strerror(-r));
+        in->farm->unwatched_told = true;
         return true;
     }
     *ino = st.st_ino;
     return true;
 }
 
+bool instance_watches(const struct instance *in)
+{
+    return ((in->crashes != NULL && in->hangs != NULL) || in->unwatched) && !in->scan_failed;
+}
+
 void instance_watch_files(struct instance *in)
 {
-    bool fresh = watch_dir(in, "crashes", &in->crashes, &in->crashes_ino);
+    bool fresh;
 
+    in->unwatched = false;
+    fresh = watch_dir(in, "crashes", &in->crashes, &in->crashes_ino);
     fresh |= watch_dir(in, "hangs", &in->hangs, &in->hangs_ino);
     if (fresh || in->scan_failed || in->crashes == NULL || in->hangs == NULL)
         collect_push(in);
@@ -115,6 +128,7 @@ static void read_stats_file(struct instance *in)
     int64_t mtime_ms, now_ms = clock_wall_ms();
     size_t size;
 
+    in->stats_looked_ms = clock_now_ms();
     if (in->afl.pid == 0 || lstat(path, &sb) != 0)
         return;
     mtime_ms = sb.st_mtim.tv_sec * 1000LL + sb.st_mtim.tv_nsec / 1000000;
@@ -156,7 +170,10 @@ void instance_tick(struct instance *in, int64_t now_ms)
     };
     int64_t window_ms;
 
-    read_stats_file(in);
+    /* Datagrams have all that moves from second to second. */
+    if (!in->stats.have_statsd || in->state != INSTANCE_FUZZING || in->draining ||
+        now_ms - in->stats_looked_ms >= STATS_LOOK_MS)
+        read_stats_file(in);
     if (!in->draining && !in->held && in->rotation < ROTATION_MAX &&
         (in->stats.saved_crashes >= in->farm->rotate_crashes ||
          in->stats.saved_hangs >= in->farm->rotate_hangs))

@@ -160,7 +160,7 @@ static const struct stats_key *find_key(const char *name, size_t n, bool statsd)
     for (size_t i = 0; i < sizeof(stats_keys) / sizeof(stats_keys[0]); i++) {
         const char *want = statsd ? stats_keys[i].statsd : stats_keys[i].name;
 
-        if (want != NULL && strlen(want) == n && memcmp(want, name, n) == 0)
+        if (want != NULL && strncmp(want, name, n) == 0 && want[n] == '\0')
             return &stats_keys[i];
     }
     return NULL;
@@ -282,6 +282,32 @@ static bool read_gauge(const char *line, size_t n, struct stats *st, const char 
     return true;
 }
 
+static int copy_name(const char *banner, size_t n, char *name, size_t name_size)
+{
+    if (banner == NULL || n >= name_size || memchr(banner, '\0', n) != NULL)
+        return -EBADMSG;
+    memcpy(name, banner, n);
+    name[n] = '\0';
+    return 0;
+}
+
+int stats_statsd_name(const char *data, size_t size, char *name, size_t name_size)
+{
+    const char *p = data, *end = data + size, *banner = NULL;
+    struct stats unused;
+    size_t n_banner = 0;
+
+    if (size > STATS_MAX_DGRAM)
+        return -EBADMSG;
+    while (p < end && banner == NULL) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        (void)read_gauge(p, (size_t)((nl != NULL ? nl : end) - p), &unused, &banner, &n_banner);
+        p = nl != NULL ? nl + 1 : end;
+    }
+    return copy_name(banner, n_banner, name, name_size);
+}
+
 int stats_parse_statsd(const char *data, size_t size, char *name, size_t name_size,
                        struct stats *st)
 {
@@ -308,10 +334,8 @@ int stats_parse_statsd(const char *data, size_t size, char *name, size_t name_si
             break;
         p = nl + 1;
     }
-    if (first == NULL || n_first >= name_size || memchr(first, '\0', n_first) != NULL)
+    if (copy_name(first, n_first, name, name_size) < 0)
         return -EBADMSG;
-    memcpy(name, first, n_first);
-    name[n_first] = '\0';
     now.have_statsd = true;
     *st = now;
     return 0;

@@ -33,6 +33,8 @@ struct stats {
 /* Fills *st from fuzzer_stats text. 0, or -EAGAIN when torn (no complete command_line line): *st untouched. */
 int stats_parse(const char *text, size_t size, struct stats *st);
 
+/* The name of stats_parse_statsd alone, without the figures: whose it is decides whether they are wanted. 0 or -EBADMSG, then name may be anything. */
+int stats_statsd_name(const char *data, size_t size, char *name, size_t name_size);
 /*
  * One StatsD datagram: "fuzzing.KEY:VALUE|g|#banner:NAME,afl_version:..." lines. name receives the banner (buffer of name_size).
  * 0 when at least one known gauge was read, -EBADMSG otherwise. Only known gauges of *st are changed.

@@ -20,6 +20,8 @@
 #include "base/path.h"
 #include "farm/cores.h"
 
+#define SLOW_TICKS 5 /* between two looks at what changes rarely */
+
 static void maybe_ended(struct target *t)
 {
     int64_t now_ms = clock_now_ms();
@@ -189,13 +191,19 @@ void target_tick(struct target *t, int64_t now_ms)
         return;
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         struct instance *in = t->instances[i];
+        /* What changes rarely is looked at in turn, not of all at once. */
+        bool slow = (t->ticks + i) % SLOW_TICKS == 0;
 
         /* One that starts has a clock of its own. */
         if (in->state == INSTANCE_FUZZING && !in->draining) {
             instance_tick(in, now_ms);
-            instance_watch_files(in);
+            if (slow || !instance_watches(in))
+                instance_watch_files(in);
         }
+        if (slow)
+            instance_look_oom(in);
     }
+    t->ticks++;
     note_edges(t, now_ms);
     over = budget_over(&t->budget, now_ms, target_execs(t));
     if (over != NULL)

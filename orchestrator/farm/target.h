@@ -59,6 +59,7 @@ struct target {
     int64_t edges_seen, last_edge_at_ms; /* sum of its instances' best; Unix ms of the last rise */
     int64_t crashes, hangs;              /* distinct contents by folder, before triage */
     bool half_quiet_at_end;
+    size_t ticks;
     int64_t saved_at_ms; /* Unix ms of the row it was restored from, 0 none */
     bool saved_held;     /* it was frozen then */
 };

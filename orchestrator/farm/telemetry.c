@@ -25,7 +25,8 @@
 #include "sys/sock.h"
 
 #define TELEMETRY_META     "statsd_port"
-#define TELEMETRY_PER_TURN 64
+#define TELEMETRY_PER_TURN 128
+#define TELEMETRY_TURN_MS  50 /* what comes within it is read in one turn */
 #define TELEMETRY_LOOKS    32 /* a second, for who has a port */
 
 struct telemetry {
@@ -86,10 +87,10 @@ static struct instance *find_by_port(struct telemetry *t, const char *name, uint
 static void take_datagram(struct telemetry *t, const char *data, size_t size, uint16_t port)
 {
     char name[STATS_MAX_NAME];
-    struct stats probe = {0}, st;
+    struct stats st;
     struct instance *in;
 
-    if (stats_parse_statsd(data, size, name, sizeof(name), &probe) < 0)
+    if (stats_statsd_name(data, size, name, sizeof(name)) < 0)
         return;
     in = farm_find_instance(t->farm, name);
     if (in == NULL)
@@ -146,6 +147,8 @@ int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err)
         return r;
     }
     r = sd_event_add_io(farm->loop, &t->source, t->fd, EPOLLIN, on_readable, t);
+    if (r >= 0)
+        r = sd_event_source_set_ratelimit(t->source, TELEMETRY_TURN_MS * 1000ULL, 1);
     if (r < 0) {
         r = err_sys(err, r, "cannot watch the StatsD socket");
         telemetry_free(t);
