@@ -25,9 +25,13 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
                          struct spec_overrides *ov, const char **ret_file)
 {
     static const struct option options[] = {
-        {"budget", required_argument, NULL, 'b'}, {"execs", required_argument, NULL, 'e'},
-        {"cores", required_argument, NULL, 'c'},  {"seed", required_argument, NULL, 's'},
-        {"name", required_argument, NULL, 'n'},   {0},
+        {"budget", required_argument, NULL, 'b'},
+        {"execs", required_argument, NULL, 'e'},
+        {"cores", required_argument, NULL, 'c'},
+        {"seed", required_argument, NULL, 's'},
+        {"name", required_argument, NULL, 'n'},
+        {"oversubscribe", no_argument, NULL, 'o'},
+        {0},
     };
     int opt;
 
@@ -48,6 +52,9 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
             break;
         case 'n':
             ov->name = optarg;
+            break;
+        case 'o':
+            ov->oversubscribe = true;
             break;
         default:
             return cmd_usage(e);

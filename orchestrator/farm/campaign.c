@@ -88,7 +88,7 @@ static bool start_targets(struct campaign *c)
             target_fail(t, refusal);
             continue;
         }
-        if (used > 0 && used + n > c->plan->cores)
+        if (!c->plan->oversubscribe && used > 0 && used + n > c->plan->cores)
             return false;
         if (target_start(t) < 0)
             return true;

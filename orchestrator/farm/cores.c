@@ -307,8 +307,13 @@ int cores_take(struct target *t)
 {
     struct campaign *c = t->owner;
     char words[300] = "";
-    bool ours, lent = false, turn = its_turn(c, &ours, words, sizeof(words));
-    int r = ours ? -EBUSY : take_all(t, turn, &lent);
+    bool ours, lent = false, turn;
+    int r;
+
+    if (c->plan->oversubscribe)
+        return take_all(t, true, &lent);
+    turn = its_turn(c, &ours, words, sizeof(words));
+    r = ours ? -EBUSY : take_all(t, turn, &lent);
 
     if (r == 0) {
         if (!lent)
@@ -329,7 +334,7 @@ void cores_adopt(struct instance *in)
 {
     int fd;
 
-    if (in->cpu_fd >= 0 || in->cpu < 0 || in->pidfd < 0)
+    if (in->cpu_fd >= 0 || in->cpu < 0 || in->pidfd < 0 || in->plan->oversubscribe)
         return;
     fd = cpu_take_over(in->pidfd, KEEPER_LOCK_FD, in->cpu);
     if (fd >= 0)

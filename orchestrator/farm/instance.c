@@ -108,6 +108,10 @@ int instance_take_cpu(struct instance *in)
 
     if (in->cpu_fd >= 0)
         return 0;
+    if (in->plan->oversubscribe) {
+        in->cpu = in->cpus[0];
+        return 0;
+    }
     fd = in->plan->share_cores ? cpu_take_shared(in->cpus, in->n_cpus, &in->cpu)
                                : cpu_take(in->cpus, in->n_cpus, &in->cpu);
     if (fd < 0)

@@ -327,7 +327,7 @@ static void admit_instances(const struct spec *spec, size_t i, int cores,
     int line = spec_line(spec, st->name, "instances");
     char section[64];
 
-    if (cores == 0 || n <= cores)
+    if (cores == 0 || n <= cores || spec->oversubscribe)
         return;
     (void)snprintf(section, sizeof(section), "target %s", st->name);
     spec_faults_add(faults, line > 0 ? line : st->line, section, "instances", false,
@@ -376,6 +376,7 @@ static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl
     p->priority = spec->priority;
     p->share_cores = spec->share_cores == SPEC_SHARE_YES;
     p->user = spec->user != NULL ? xstrdup(spec->user) : NULL;
+    p->oversubscribe = spec->oversubscribe;
     p->cores = cores;
     p->n_cpus = host->n_cpus;
     p->cpus = xcalloc((size_t)host->n_cpus, sizeof(*p->cpus));

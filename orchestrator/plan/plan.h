@@ -109,8 +109,9 @@ struct plan {
     enum spec_stop_on stop_on;
     bool drop_corpus; /* it begins with the seeds alone and leaves nothing to the next run */
     int64_t priority;
-    bool share_cores; /* with others that share theirs */
-    char *user;       /* that afl-fuzz and all programs under test run as; NULL: as fuzzd */
+    bool share_cores;   /* with others that share theirs */
+    bool oversubscribe; /* no instance has a core of its own, and none is locked: for tests */
+    char *user;         /* that afl-fuzz and all programs under test run as; NULL: as fuzzd */
     int cores;
     int *cpus; /* the CPUs it may use, cores of them or more */
     int n_cpus;

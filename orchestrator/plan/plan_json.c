@@ -92,6 +92,7 @@ const struct plan_member plan_members_of_plan[] = {
     M(plan, cores, K_INT),
     M(plan, priority, K_I64_O),
     M(plan, share_cores, K_FLAG_O),
+    M(plan, oversubscribe, K_FLAG_O),
     M(plan, limits, K_LIMITS),
     M(plan, afl_path, K_PATH),
     M(plan, afl_version, K_TEXT),

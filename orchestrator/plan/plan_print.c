@@ -158,6 +158,8 @@ void plan_print(const struct plan *plan, FILE *out)
                       "priority %" PRId64 ": campaigns of a lower one stand still while it fuzzes "
                       "and lend it their cores\n",
                       plan->priority);
+    if (plan->oversubscribe)
+        (void)fputs("takes no core for itself, for tests: its figures say nothing\n", out);
     if (plan->share_cores)
         (void)fputs("shares its cores with other campaigns that share theirs\n", out);
     (void)fprintf(out, "folder %s\n", text_printable(buf, sizeof(buf), plan->run_dir));

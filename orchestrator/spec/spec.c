@@ -97,6 +97,7 @@ static void override_all(struct spec_loader *ld, const struct spec_overrides *ov
         override(ld, "seed", ov->seed, "--seed");
     if (ov->name != NULL)
         override(ld, "name", ov->name, "--name");
+    ld->spec->oversubscribe = ov->oversubscribe;
 }
 
 /* A hang is a slow execution that was not cut off: its limit lies above the timeout. */

@@ -77,6 +77,7 @@ struct spec {
     bool cores_by_option;                 /* written on the command line and not in the file */
     int64_t priority;                     /* 0 to SPEC_PRIORITY_MAX */
     enum spec_share share_cores;          /* with others that share theirs */
+    bool oversubscribe;                   /* more instances than cores, for tests; no key */
     uint64_t seed;
     bool has_seed;
     char *user; /* NULL: whoever fuzzd is */
@@ -119,6 +120,7 @@ void spec_faults_print(const struct spec_faults *f, const char *path, FILE *out)
 /* Overrides from flags, applied after the file. NULL fields: none. The environment's FUZZ_RUNTIME_SECS lies between --budget and the file. */
 struct spec_overrides {
     const char *budget, *execs, *cores, *seed, *name;
+    bool oversubscribe; /* see struct spec */
 };
 
 /*

@@ -163,6 +163,8 @@ static struct spec *spec_of(const char *text, struct spec_faults *faults)
     return spec;
 }
 
+static bool oversubscribe; /* of the plans to come */
+
 static struct plan *plan_of(const char *text, const char *version, struct spec_faults *faults)
 {
     struct aflprobe *afl = afl_load(version);
@@ -171,6 +173,7 @@ static struct plan *plan_of(const char *text, const char *version, struct spec_f
     struct err err = {0};
 
     assert_non_null(spec);
+    spec->oversubscribe = oversubscribe;
     if (plan_build(spec, afl, &host, &plan, faults, &err) < 0)
         plan = NULL;
     spec_free(spec);
@@ -493,6 +496,33 @@ static void programs_that_cannot_be_fuzzed_are_refused_by_line(void **state)
     }
 }
 
+static void only_tests_get_more_instances_than_cores(void **state)
+{
+    static const char spec[] =
+        "[campaign]\ncores = 1\n[target q]\nharness = bin/afl\nseeds = seeds\ninstances = 100\n";
+    struct spec_faults f = {0};
+    struct plan *p = plan_of(spec, "4.04c", &f), *back;
+    struct err err;
+    json_t *j;
+
+    (void)state;
+    assert_null(p);
+    spec_faults_clear(&f);
+    oversubscribe = true;
+    p = plan_of(spec, "4.04c", &f);
+    oversubscribe = false;
+    assert_non_null(p);
+    assert_int_equal(p->targets[0].n_instances, 100);
+    assert_true(p->oversubscribe);
+    j = plan_to_json(p);
+    assert_int_equal(plan_from_json(j, &back, &err), 0);
+    assert_true(back->oversubscribe);
+    json_decref(j);
+    plan_free(back);
+    plan_free(p);
+    spec_faults_clear(&f);
+}
+
 static void more_cores_than_the_host_has_are_refused(void **state)
 {
     struct spec_faults f = {0};
@@ -793,6 +823,7 @@ int main(void)
         cmocka_unit_test(sanitizer_options_end_with_what_afl_fuzz_demands),
         cmocka_unit_test(only_known_variables_are_passed_and_the_rest_is_told),
         cmocka_unit_test(programs_that_cannot_be_fuzzed_are_refused_by_line),
+        cmocka_unit_test(only_tests_get_more_instances_than_cores),
         cmocka_unit_test(more_cores_than_the_host_has_are_refused),
         cmocka_unit_test(cores_that_an_option_asked_for_are_no_fault_of_a_line),
         cmocka_unit_test(all_faults_are_told_not_only_the_first),
