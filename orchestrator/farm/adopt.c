@@ -143,9 +143,8 @@ static void adopt_target(struct target *t)
         clear_unrecorded(t->instances[i]);
         if (t->held)
             t->instances[i]->state = INSTANCE_BACKING_OFF; /* started with the others' thaw */
-        else
-            instance_event(t->instances[i], INSTANCE_EV_START);
     }
+    target_start_instances(t);
 }
 
 /* Its row may be older than its start: the records tell. */

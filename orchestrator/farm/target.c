@@ -20,14 +20,15 @@
 #include "base/path.h"
 #include "farm/cores.h"
 
-#define SLOW_TICKS 5 /* between two looks at what changes rarely */
+#define START_SLICE_MS 50
+#define SLOW_TICKS     5 /* between two looks at what changes rarely */
 
 static void maybe_ended(struct target *t)
 {
     int64_t now_ms = clock_now_ms();
     size_t given_up = 0;
 
-    if (!target_active(t))
+    if (!target_active(t) || (t->state == TARGET_RUNNING && t->to_start > 0))
         return;
     for (size_t i = 0; i < t->spec->n_instances; i++) {
         if (instance_active(t->instances[i]))
@@ -104,11 +105,58 @@ void target_free(struct target *t)
     for (size_t i = 0; t->instances != NULL && i < t->spec->n_instances; i++)
         instance_free(t->instances[i]);
     free(t->instances);
+    t->starter = sd_event_source_disable_unref(t->starter);
     seeds_clear(t);
     sweep_clear(t);
     if (t->lock_fd >= 0)
         (void)close(t->lock_fd);
     free(t);
+}
+
+/* One takes a while: folders, a cgroup, a process. Many are started in several turns, so that fuzzd answers between them. */
+static void start_some(struct target *t)
+{
+    int64_t from_ms = clock_now_ms();
+
+    while (t->to_start > 0 && clock_now_ms() - from_ms < START_SLICE_MS) {
+        struct instance *in = t->instances[t->spec->n_instances - t->to_start--];
+
+        if (in->state == INSTANCE_PLANNED)
+            instance_event(in, INSTANCE_EV_START);
+    }
+    if (t->to_start == 0 && target_given_up(t) > 0)
+        maybe_ended(t);
+}
+
+static int on_starter(sd_event_source *s, void *userdata)
+{
+    struct target *t = userdata;
+
+    if (t->state != TARGET_RUNNING)
+        t->to_start = 0;
+    else if (!t->held)
+        start_some(t);
+    if (t->to_start > 0 && !t->held)
+        (void)sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+    return 0;
+}
+
+void target_start_instances(struct target *t)
+{
+    int r = 0;
+
+    t->to_start = t->spec->n_instances;
+    start_some(t);
+    if (t->to_start == 0)
+        return;
+    if (t->starter == NULL)
+        r = sd_event_add_defer(t->farm->loop, &t->starter, on_starter, t);
+    if (r >= 0)
+        r = sd_event_source_set_priority(t->starter, SD_EVENT_PRIORITY_IDLE);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(t->starter, SD_EVENT_ONESHOT);
+    while (r < 0 && t->to_start > 0)
+        start_some(t);
 }
 
 int target_start(struct target *t)
@@ -121,8 +169,7 @@ int target_start(struct target *t)
     if (t->started_at_ms == 0) /* a run that is gone on with began before */
         t->started_at_ms = clock_wall_ms();
     t->ops->starting(t);
-    for (size_t i = 0; i < t->spec->n_instances; i++)
-        instance_event(t->instances[i], INSTANCE_EV_START);
+    target_start_instances(t);
     return 0;
 }
 
@@ -168,6 +215,8 @@ void target_hold(struct target *t, bool hold)
         budget_run(&t->budget, now_ms);
     for (size_t i = 0; i < t->spec->n_instances; i++)
         instance_hold(t->instances[i], hold);
+    if (!hold && t->to_start > 0)
+        (void)sd_event_source_set_enabled(t->starter, SD_EVENT_ONESHOT);
 }
 
 static void note_edges(struct target *t, int64_t now_ms)

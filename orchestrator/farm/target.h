@@ -60,6 +60,8 @@ struct target {
     int64_t crashes, hangs;              /* distinct contents by folder, before triage */
     bool half_quiet_at_end;
     size_t ticks;
+    size_t to_start; /* instances, the last of the list, that are still to be started */
+    sd_event_source *starter;
     int64_t saved_at_ms; /* Unix ms of the row it was restored from, 0 none */
     bool saved_held;     /* it was frozen then */
 };
@@ -72,6 +74,8 @@ void target_free(struct target *t);
 
 /* Takes the cores of all instances and starts them. 0, or -EBUSY with none taken (see cores.h). */
 int target_start(struct target *t);
+/* Starts those that are planned, in several turns of the loop when it takes long; the target runs. */
+void target_start_instances(struct target *t);
 /* Ends it for that reason (static text). A target that never started ends at once. No-op when it ends already. */
 void target_end(struct target *t, const char *reason);
 /* Ends one that was not started, as failed, with these words. */
