@@ -565,6 +565,7 @@ st_src.lastwords := orchestrator/farm/lastwords.c
 st_src.report := $(patsubst %,orchestrator/triage/%.c,classify report_sanitizer signature text)
 st_src.bundle := $(patsubst %,orchestrator/bundle/%.c,bundle_read bundle_scan manifest)
 st_src.handshake := orchestrator/engine/handshake.c
+st_src.ring := $(patsubst %,orchestrator/engine/%.c,batch_maps batch_slot map)
 st_src.proto := orchestrator/ctl/proto.c
 # Without elfprobe, which looks for words in a harness and would find its own.
 st_src.plan := $(wildcard orchestrator/spec/*.c) \

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "engine/batch_maps.h"
+#include "engine/batch_slot.h"
 #include "engine/deadline.h"
 #include "engine/forkserver_internal.h"
 #include "engine/map.h"
@@ -262,48 +263,14 @@ static int go_warm(struct batch *b, uint32_t first, uint32_t end, struct step *r
 }
 
 /* ---- results ---- */
-/* False for a slot that has none, or whose words are not true. */
-static bool slot_result(struct batch *b, uint32_t k, struct batch_result *ret)
-{
-    const struct ring *r = &b->fs->ring;
-    const size_t map_bytes = b->fs->greeting.map_bytes;
-    const struct batch_map *map;
-    uint64_t hash;
-    uint32_t at;
-
-    if (__atomic_load_n(&r->slots[k].state, __ATOMIC_ACQUIRE) != FZ_SLOT_DONE)
-        return false;
-    hash = __atomic_load_n(&r->slots[k].hash, __ATOMIC_RELAXED);
-    at = __atomic_load_n(&r->slots[k].map_at, __ATOMIC_RELAXED);
-    if (at > r->maps_bytes / map_bytes)
-        return false;
-    map = at == 0 ? batch_maps_find(b->maps, hash)
-                  : batch_maps_add(b->maps, hash, r->maps + (at - 1) * map_bytes);
-    if (map == NULL)
-        return false;
-    *ret = (struct batch_result){
-        .run = {.end = FORKSERVER_OK, .exit_code = -1, .wall_us = r->slots[k].wall_us},
-        .cpu_us = r->slots[k].cpu_us,
-        .map = map->map,
-        .edges = map->edges,
-        .map_hash = map->hash,
-        .text = ""};
-    return true;
-}
-
 /* What was printed, with the line of a failure where it did not get there. */
 static void text_result(struct batch *b, struct batch_result *ret)
 {
-    const struct fz_ring *head = b->fs->ring.head;
-    const uint32_t line = __atomic_load_n(&head->fail_bytes, __ATOMIC_RELAXED);
     size_t n = 0, size;
     const char *text = forkserver_text(b->fs, &size);
 
-    if (line > 0 && line <= FZ_RING_TEXT_BYTES &&
-        memmem(text, size, FAIL_MARK, strlen(FAIL_MARK)) == NULL) {
-        memcpy(b->text, head->fail_text, line);
-        n = line;
-    }
+    if (memmem(text, size, FAIL_MARK, strlen(FAIL_MARK)) == NULL)
+        n = batch_slot_fail_line(&b->fs->ring, b->text);
     memcpy(b->text + n, text, size);
     b->text[n + size] = '\0';
     ret->text = b->text;
@@ -352,7 +319,7 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
         rc = go_warm(b, k, k + 1, &st, err);
         if (rc < 0)
             return rc;
-        if (!st.ended && slot_result(b, k, ret))
+        if (!st.ended && batch_slot_read(&b->fs->ring, b->maps, b->fs->greeting.map_bytes, k, ret))
             break;
         if (!st.ended)
             lost(b, k, &st);
@@ -402,7 +369,7 @@ static int advance(struct batch *b, uint32_t *first, uint32_t end, size_t base,
         return rc;
     was_fresh = b->fresh;
     for (uint32_t k = *first; k < st.next; k++) {
-        if (slot_result(b, k, &res))
+        if (batch_slot_read(&b->fs->ring, b->maps, b->fs->greeting.map_bytes, k, &res))
             calls->done(calls->ctx, base + k, &res);
         else
             b->redo[redo++] = k;
