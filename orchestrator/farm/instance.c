@@ -23,6 +23,7 @@
 #include "farm/campaign.h"
 #include "farm/collect.h"
 #include "farm/cores.h"
+#include "farm/telemetry.h"
 #include "store/rotation.h"
 #include "sys/cpu.h"
 
@@ -63,6 +64,7 @@ void instance_free(struct instance *in)
     if (in == NULL)
         return;
     ids_remove(&in->farm->ids, in);
+    telemetry_forget(in->farm->telemetry, in);
     collect_drop(in);
     instance_unwatch_files(in);
     sd_event_source_disable_unref(in->gone);

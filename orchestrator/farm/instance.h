@@ -93,6 +93,8 @@ struct instance {
     int64_t rest_until_ms;    /* monotonic: no walk begins before */
     TAILQ_ENTRY(instance) scan_link;
     struct instance *id_next; /* of ids.h */
+    uint16_t statsd_port;     /* of telemetry.c: where it sends from, 0 not known */
+    pid_t statsd_pid;         /* who sent from there */
 };
 
 /* Sets up one planned instance, state PLANNED. plan parts are borrowed. Caller frees with instance_free. */

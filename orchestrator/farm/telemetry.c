@@ -34,14 +34,13 @@ struct telemetry {
     int fd;
     uint16_t port;
     sd_event_source *source;
-    pid_t *sender; /* afl-fuzz by its own port, 0 not known */
+    struct instance **sender; /* by its own port; in is at in->statsd_port and nowhere else */
     int64_t looks_ms;
     int looks; /* since looks_ms */
 };
 
-/* The first instance of that -M/-S name whose afl-fuzz is pid, or, with pid 0, has that socket open. */
-static struct instance *find_sender(struct telemetry *t, const char *name, pid_t pid,
-                                    uint64_t inode)
+/* The first instance of that -M/-S name whose afl-fuzz has that socket open. */
+static struct instance *find_sender(struct telemetry *t, const char *name, uint64_t inode)
 {
     struct campaign *c;
 
@@ -50,9 +49,8 @@ static struct instance *find_sender(struct telemetry *t, const char *name, pid_t
             for (size_t k = 0; k < c->plan->targets[i].n_instances; k++) {
                 struct instance *in = c->targets[i]->instances[k];
 
-                if (in->afl.pid <= 0 || strcmp(in->spec->name, name) != 0)
-                    continue;
-                if (pid != 0 ? in->afl.pid == pid : sock_is_open_in(in->afl.pid, inode))
+                if (in->afl.pid > 0 && strcmp(in->name, name) == 0 &&
+                    sock_is_open_in(in->afl.pid, inode))
                     return in;
             }
         }
@@ -60,27 +58,46 @@ static struct instance *find_sender(struct telemetry *t, const char *name, pid_t
     return NULL;
 }
 
+void telemetry_forget(struct telemetry *t, struct instance *in)
+{
+    if (in->statsd_port != 0)
+        t->sender[in->statsd_port] = NULL;
+    in->statsd_port = 0;
+}
+
+static void learn(struct telemetry *t, struct instance *in, uint16_t port)
+{
+    telemetry_forget(t, in);
+    if (t->sender[port] != NULL)
+        t->sender[port]->statsd_port = 0;
+    t->sender[port] = in;
+    in->statsd_port = port;
+    in->statsd_pid = in->afl.pid;
+}
+
 /*
  * AFL++ 4.2x tags its figures with the -M/-S name, which other targets have too, and not with our banner: the
- * sender is then told by the socket. Who is not known is looked for, a few times a second, as anyone may send.
+ * sender is then told by the socket. Who is not known is looked for, a few times a second, as anyone may send; who is
+ * known costs no walk, as all of them send.
  */
 static struct instance *find_by_port(struct telemetry *t, const char *name, uint16_t port)
 {
     const int64_t now_ms = clock_now_ms();
-    struct instance *in = NULL;
+    struct instance *in = t->sender[port];
     uint64_t inode;
 
-    if (t->sender[port] != 0)
-        in = find_sender(t, name, t->sender[port], 0);
-    if (in != NULL)
+    if (in != NULL && in->afl.pid > 0 && in->afl.pid == in->statsd_pid &&
+        strcmp(in->name, name) == 0)
         return in;
     if (now_ms - t->looks_ms >= 1000) {
         t->looks_ms = now_ms;
         t->looks = 0;
     }
-    if (t->looks++ < TELEMETRY_LOOKS && sock_udp_inode(port, &inode) == 0)
-        in = find_sender(t, name, 0, inode);
-    t->sender[port] = in != NULL ? in->afl.pid : 0;
+    if (t->looks++ >= TELEMETRY_LOOKS || sock_udp_inode(port, &inode) < 0)
+        return NULL;
+    in = find_sender(t, name, inode);
+    if (in != NULL)
+        learn(t, in, port);
     return in;
 }
 
@@ -134,7 +151,7 @@ int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err)
     int r;
 
     t->farm = farm;
-    t->sender = xcalloc(UINT16_MAX + 1, sizeof(*t->sender));
+    t->sender = xcalloc(UINT16_MAX + 1, sizeof(struct instance *));
     if (kept == NULL || parse_u64(kept, UINT16_MAX, &want) < 0)
         want = 0;
     t->fd = sock_udp_loopback((uint16_t)want, &t->port);

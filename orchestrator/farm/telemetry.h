@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 struct farm;
+struct instance;
 struct telemetry;
 
 /*
@@ -16,6 +17,8 @@ struct telemetry;
  */
 int telemetry_new(struct farm *farm, struct telemetry **ret, struct err *err);
 void telemetry_free(struct telemetry *t);
+/* in goes away: nothing that comes from its port is its any more. t may be NULL when in was never told by its port. */
+void telemetry_forget(struct telemetry *t, struct instance *in);
 uint16_t telemetry_port(const struct telemetry *t);
 
 #endif
