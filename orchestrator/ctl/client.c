@@ -195,7 +195,7 @@ static int answer_read(struct client *c, json_int_t id, int64_t timeout_ms, json
         }
         if (n == 0)
             continue;
-        char chunk[16384];
+        char chunk[65536];
         ssize_t got = read(c->fd, chunk, sizeof chunk);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;

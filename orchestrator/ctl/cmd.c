@@ -275,7 +275,11 @@ int cmd_unstored(const struct cmd_entry *e, const json_t *answer)
 
 void cmd_print_json(const json_t *j)
 {
-    (void)json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    /* Whole: written page by page, a reader of many instances would be woken for each. */
+    cleanup_free char *text = json_dumps(j, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+
+    if (text != NULL)
+        (void)fputs(text, stdout);
     putchar('\n');
 }
 
