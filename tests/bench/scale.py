@@ -24,7 +24,7 @@ import time
 PER_TARGET = 250  # afl-fuzz syncs within a target; more would be no campaign
 
 
-def spec_text(root, build, count, crash_s):
+def spec_text(root, build, count, crash_s, tag):
     lines = ["[campaign]", "name = scale", f"root = {root}", "budget = 1h", "cores = 1", "seed = 1", "corpus = drop"]
     targets = 0
     while count > 0:
@@ -33,7 +33,7 @@ def spec_text(root, build, count, crash_s):
         count -= n
         lines += ["", f"[target t{targets}]", f"harness = {build}/harnesses/chunk_frame/afl",
                   "seeds = seeds/chunk_frame-min", f"instances = {n}", "timeout = 100ms",
-                  f"env = SIM_CRASH_S={crash_s}"]
+                  f"env = SIM_CRASH_S={crash_s}"] + (["    SIM_TAG=id"] if tag == "id" else [])
     return "\n".join(lines) + "\n"
 
 
@@ -133,7 +133,7 @@ def measure(options, count):
     try:
         spec = os.path.join(host.dir, "scale.ini")
         with open(spec, "w", encoding="ascii") as out:
-            out.write(spec_text(host.root, host.build, count, options.crash))
+            out.write(spec_text(host.root, host.build, count, options.crash, options.tag))
         began = time.monotonic()
         host.fuzzctl("start", spec, "--oversubscribe")
         status = wait_all_up(host, count, 300)
@@ -178,6 +178,7 @@ def main():
     parser.add_argument("--settle", type=int, default=5)
     parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--crash", type=int, default=0, help="seconds between two crashes of an instance, 0: none")
+    parser.add_argument("--tag", choices=["banner", "id"], default="banner", help="of the figures: as AFL++ 4.04c or 4.2x has it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("counts", nargs="*", type=int, default=[16, 64, 256, 1000])
     options = parser.parse_args()

@@ -4,7 +4,8 @@
  * one does, and sleeps in between. It answers the question of plan/aflprobe.c, sends StatsD once a second, rewrites fuzzer_stats in
  * place every 60 s, adds a line to plot_data every 5 s and ends at SIGTERM with its last figures. It runs no target.
  *
- * SIM_FIND_S and SIM_CRASH_S in its environment: seconds between two queue entries (5) and two crashes (0: none).
+ * SIM_FIND_S and SIM_CRASH_S in its environment: seconds between two queue entries (5) and two crashes (0: none). SIM_TAG=id:
+ * figures are tagged with the -M/-S name, as AFL++ 4.2x does, and not with the banner.
  * Source: AFLplusplus 4.04c include/config.h (STATS_UPDATE_SEC, PLOT_UPDATE_SEC), src/afl-fuzz-stats.c, src/afl-fuzz-statsd.c.
  */
 #include <arpa/inet.h>
@@ -69,7 +70,7 @@ static const char *const known[] = {
 };
 
 struct sim {
-    const char *out, *id, *banner;
+    const char *out, *id, *banner, *tag;
     char dir[4096];
     char command[1024];
     int64_t started_s;
@@ -236,7 +237,7 @@ static void send_statsd(const struct sim *s, int64_t at_s)
     for (size_t i = 0; i < DATAGRAM_GAUGES && n < sizeof(text); i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n,
                               "fuzzing.%s:%ld|g|#banner:%s,afl_version:" VERSION "\n",
-                              gauges[i].name, gauges[i].value, s->banner);
+                              gauges[i].name, gauges[i].value, s->tag);
     (void)send(s->udp, text, n < sizeof(text) ? n : sizeof(text) - 1, MSG_DONTWAIT);
 }
 
@@ -348,6 +349,7 @@ int main(int argc, char **argv)
     }
     if (s.out == NULL)
         return answer_help();
+    s.tag = getenv("SIM_TAG") != NULL ? s.id : s.banner;
     for (int i = 0; i < argc && n < sizeof(s.command); i++)
         n += (size_t)snprintf(s.command + n, sizeof(s.command) - n, "%s%s", i > 0 ? " " : "",
                               argv[i]);
