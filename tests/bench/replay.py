@@ -6,7 +6,7 @@
 
 Each round runs every way once, so that a drift of the host falls on all alike; told are medians of inputs a second and their ratio to
 afl-showmap -C on one core. Times are those of whole commands, listing, start and all; "engine" rows leave fuzzctl's own start and
-printing out, and "memory" rows are a second pass over inputs that the first has read. Nothing is asserted. `empty` is a harness of the
+printing out, "packed" rows read the same files from one tar, and "memory" rows are a second pass over inputs that the first has read. Nothing is asserted. `empty` is a harness of the
 kit whose fz_one does nothing but look at the first byte.
 """
 import argparse
@@ -87,6 +87,9 @@ def measure(o, name, harness, fuzzer, seeds):
         few = os.path.join(o.dir, f"{seeds}-few")
         if not os.path.isdir(folder):
             corpus(o.root, folder, n, seeds)
+        packed = folder + ".tar"
+        if not os.path.exists(packed):
+            subprocess.run([ctl, "--quiet", "corpus", "pack", folder, "-o", packed], check=True)
         if not os.path.isdir(few):
             corpus(o.root, few, ONE_EACH, seeds)
         got = {}
@@ -101,27 +104,28 @@ def measure(o, name, harness, fuzzer, seeds):
                 sys.exit(f"{way}: exit {done.returncode}")
             note(way, count, secs)
 
-        def engine(way, cpus, kind, jobs):
-            _, done = seconds(cpus, [rate, harness, folder, kind, str(jobs)])
+        def engine(way, cpus, kind, jobs, where):
+            _, done = seconds(cpus, [rate, harness, where, kind, str(jobs)])
             ms = json.loads(done.stdout)
             if ms["ok"] != 2 * ms["inputs"]:
                 print(f"  {way}: {2 * ms['inputs'] - ms['ok']} runs did not end well", file=sys.stderr)
-            note(f"{way}, folder", n, (ms["list_ms"] + ms["folder_ms"]) / 1000)
-            note(f"{way}, memory", n, ms["memory_ms"] / 1000)
+            note(f"{way}, {'folder' if where == folder else 'packed'}", n, (ms["list_ms"] + ms["first_ms"]) / 1000)
+            if where == folder:
+                note(f"{way}, memory", n, ms["memory_ms"] / 1000)
 
         for _ in range(o.rounds):
             secs, _ = seconds(one, ["afl-showmap", "-C", "-q", "-i", folder, "-o", os.path.join(o.dir, "map"), "--", harness],
                               {"AFL_QUIET": "1"})
             note("afl-showmap -C, one core", n, secs)
-            replay("replay, fork, one core", one, "fork", 1, folder, n)
-            replay("replay, fork, two cores", two, "fork", 2, folder, n)
-            replay("replay, batch, one core", one, "batch", 1, folder, n)
-            replay("replay, batch, two cores", two, "batch", 2, folder, n)
+            for kind in ("fork", "batch"):
+                for cores, cpus, jobs in (("one core", one, 1), ("two cores", two, 2)):
+                    replay(f"replay, {kind}, {cores}", cpus, kind, jobs, folder, n)
+                    replay(f"replay, {kind}, {cores}, packed", cpus, kind, jobs, packed, n)
             replay("replay, native, one core", one, "native", 1, few, ONE_EACH)
-            engine("engine, fork, one core", one, "fork", 1)
-            engine("engine, fork, two cores", two, "fork", 2)
-            engine("engine, batch, one core", one, "batch", 1)
-            engine("engine, batch, two cores", two, "batch", 2)
+            for kind in ("fork", "batch"):
+                for cores, cpus, jobs in (("one core", one, 1), ("two cores", two, 2)):
+                    engine(f"engine, {kind}, {cores}", cpus, kind, jobs, folder)
+                    engine(f"engine, {kind}, {cores}", cpus, kind, jobs, packed)
             began = time.monotonic()
             for f in sorted(os.listdir(few))[:50]:
                 with open(os.path.join(few, f), "rb") as data:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_rate PROGRAM FOLDER ENGINE JOBS: runs all inputs of a folder once from the folder and once more from memory, by the engine of
+ * replay_rate PROGRAM FOLDER|TAR ENGINE JOBS: runs all inputs once as they are read and once more from memory, by the engine of
  * fuzzctl without what fuzzctl prints; one line of JSON with the milliseconds of each step.
  */
 #include <stdio.h>
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     int64_t at[4];
 
     if (argc != 5 || parse_u64(argv[4], 256, &jobs) < 0 || elfprobe_read(argv[1], &elf, &err) < 0) {
-        fprintf(stderr, "usage: replay_rate PROGRAM FOLDER ENGINE JOBS %s\n", err.msg);
+        fprintf(stderr, "usage: replay_rate PROGRAM FOLDER|TAR ENGINE JOBS %s\n", err.msg);
         return 2;
     }
     for (int e = 0; e < RUNNER_ENGINES; e++) {
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     if (runner_run(&job, &err) < 0)
         return 1;
     at[3] = deadline_now_us();
-    printf("{\"inputs\":%zu,\"ok\":%zu,\"list_ms\":%.3f,\"folder_ms\":%.3f,\"memory_ms\":%.3f}\n",
+    printf("{\"inputs\":%zu,\"ok\":%zu,\"list_ms\":%.3f,\"first_ms\":%.3f,\"memory_ms\":%.3f}\n",
            b.files.n, b.ok, (double)(at[1] - at[0]) / 1000, (double)(at[2] - at[1]) / 1000,
            (double)(at[3] - at[2]) / 1000);
     for (size_t i = 0; i < b.files.n; i++)

@@ -55,7 +55,7 @@ for e in batch fork; do
     same "replay, $e" "$FUZZCTL" --json replay --engine $e --harness "$H"
     assert_eq "$e: all inputs" "$((n + 2))" "$(wc -l <"$T/cmp.in")"
 done
-same "replay, native" "$FUZZCTL" --json replay --engine native --harness "$HARNESSES/chunk_frame/replay"
+same "replay, native" "$FUZZCTL" --json replay --engine native --timeout 30s --harness "$HARNESSES/chunk_frame/replay"
 same "replay of what ends badly" "$FUZZCTL" replay --timeout 300ms --harness "$BUILD/tests/engine/persistent"
 assert_match "is told" 'sub/S' "$(cat "$T/cmp.in.tar")"
 same "stats" "$FUZZCTL" corpus stats --harness "$H"
