@@ -48,7 +48,7 @@ void serve_add(struct run *run, uint64_t ticket, const json_t *request)
     const char *name = json_string_value(json_object_get(request, "target"));
     const json_t *text = json_object_get(request, "data");
     cleanup_free uint8_t *data = NULL;
-    cleanup_free char *dir = NULL, *out = NULL;
+    cleanup_free char *dir = NULL;
     const struct plan_target *t;
     bool present = false;
     char sha256[65] = "";
@@ -82,8 +82,7 @@ void serve_add(struct run *run, uint64_t ticket, const json_t *request)
     }
     answer = json_pack("{s:s, s:s}", "campaign", plan->campaign, "run", plan->run_id);
     json_object_set_new(answer, "dir", fields_string(dir));
-    out = additions_out(t);
-    json_object_set_new(answer, "out", fields_string(out));
+    json_object_set_new(answer, "out", fields_string(additions_out(t)));
     json_object_set_new(answer, "sha256", json_string(sha256));
     json_object_set_new(answer, "present", json_boolean(present));
     if (freeze_why(&run->campaign->freeze) != NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One inotify descriptor for all folders, so that events come in their order. afl-fuzz makes its folders when it starts
- * and moves them away when it starts again, so they are watched anew all the time; a folder
- * that is watched already stays as it is.
+ * and moves them away when it starts again, and an instance that rotates goes on in another, so they are looked for and watched anew all the
+ * time; a folder that is watched already stays as it is.
  */
 #include "ctl/added_watch.h"
 
@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "store/rotation.h"
 
 #define PARTY        ",sync:added_0," /* the folder's name, and its number among those of -F */
 #define STEP_MS      250
@@ -33,7 +34,7 @@ enum place { IN_DIR, IN_QUEUE, IN_CRASHES, IN_HANGS, PLACES };
 
 struct added_watch {
     int fd;
-    char *path[PLACES];
+    char *dir, *out;
     int wd[PLACES]; /* -1: not watched */
     char open[65];  /* the file that afl-fuzz has open now; "" none */
     enum added_state meant;
@@ -47,12 +48,25 @@ const char *added_state_name(enum added_state state)
     return names[state];
 }
 
+/* Caller frees. */
+static char *path_of(const struct added_watch *w, enum place place)
+{
+    static const char *const names[] = {
+        [IN_QUEUE] = "queue", [IN_CRASHES] = "crashes", [IN_HANGS] = "hangs"};
+    cleanup_free char *newest = place == IN_DIR ? NULL : rotation_newest(w->out);
+
+    return place == IN_DIR ? xstrdup(w->dir) : path_join(newest, names[place]);
+}
+
 static void watch_all(struct added_watch *w)
 {
-    for (int i = IN_DIR; i < PLACES; i++)
-        w->wd[i] = inotify_add_watch(w->fd, w->path[i],
+    for (enum place i = IN_DIR; i < PLACES; i++) {
+        cleanup_free char *path = path_of(w, i);
+
+        w->wd[i] = inotify_add_watch(w->fd, path,
                                      (i == IN_DIR ? IN_OPEN | IN_CLOSE_NOWRITE : IN_CREATE) |
                                          IN_ONLYDIR | IN_DONT_FOLLOW);
+    }
 }
 
 int added_watch_open(const char *dir, const char *out, struct added_watch **ret, struct err *err)
@@ -60,10 +74,8 @@ int added_watch_open(const char *dir, const char *out, struct added_watch **ret,
     struct added_watch *w = xcalloc(1, sizeof(*w));
     int r;
 
-    w->path[IN_DIR] = xstrdup(dir);
-    w->path[IN_QUEUE] = path_join(out, "queue");
-    w->path[IN_CRASHES] = path_join(out, "crashes");
-    w->path[IN_HANGS] = path_join(out, "hangs");
+    w->dir = xstrdup(dir);
+    w->out = xstrdup(out);
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     r = w->fd < 0 ? -errno : 0;
     if (r == 0)
@@ -85,8 +97,8 @@ void added_watch_close(struct added_watch *w)
         return;
     if (w->fd >= 0)
         (void)close(w->fd);
-    for (int i = IN_DIR; i < PLACES; i++)
-        free(w->path[i]);
+    free(w->dir);
+    free(w->out);
     free(w);
 }
 
@@ -149,7 +161,8 @@ static void read_events(struct added_watch *w, struct added_file *files, size_t 
 
 void added_watch_compare(const struct added_watch *w, struct added_file *files, size_t n)
 {
-    cleanup_dir DIR *dir = opendir(w->path[IN_QUEUE]);
+    cleanup_free char *queue = path_of(w, IN_QUEUE);
+    cleanup_dir DIR *dir = opendir(queue);
     const struct dirent *de;
 
     while (dir != NULL && (de = readdir(dir)) != NULL) {

@@ -24,7 +24,7 @@ struct added_file {
 
 struct added_watch;
 
-/* dir: the foreign folder, there already; out: of the instance, may come later. 0 or -errno. */
+/* dir: the foreign folder, there already; out: the first folder of the instance, whose newest is looked into; may come later. 0 or -errno. */
 int added_watch_open(const char *dir, const char *out, struct added_watch **ret, struct err *err);
 /* Waits at most timeout_ms and fills in what has happened. Returns how many files are still unseen. */
 size_t added_watch_wait(struct added_watch *w, struct added_file *files, size_t n,

@@ -20,7 +20,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "store/rotation.h"
 #include "sys/drop.h"
 
 #define PART ".part"
@@ -42,11 +41,11 @@ bool additions_read(const struct plan *plan, const struct plan_target *t)
     return false;
 }
 
-char *additions_out(const struct plan_target *t)
+const char *additions_out(const struct plan_target *t)
 {
     for (size_t i = 0; i < t->n_instances; i++) {
         if (t->instances[i].is_main)
-            return rotation_newest(t->instances[i].out_dir);
+            return t->instances[i].out_dir;
     }
     return NULL;
 }

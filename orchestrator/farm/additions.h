@@ -18,8 +18,8 @@
 
 /* Whether the plan's main instance of t reads it. */
 bool additions_read(const struct plan *plan, const struct plan_target *t);
-/* The folder of the instance that reads it, or NULL. Caller frees. */
-char *additions_out(const struct plan_target *t);
+/* The first folder of the instance that reads it (store/rotation.h), or NULL. Of t. */
+const char *additions_out(const struct plan_target *t);
 /* Makes the folder. 0 with its path (caller frees), or -errno. */
 int additions_open(const struct plan *plan, const struct plan_target *t, char **ret_dir,
                    struct err *err);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # An instance that comes near the number of crashes or hangs that AFL++ saves in one folder goes on in another, with its
 # queue: nothing found is lost or counted twice, the figures go on, and a fuzzd that is killed at any instant of it is none the worse.
-# limit: 400
+# limit: 550
 # cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
@@ -156,6 +156,69 @@ check "which has the queue" wait_for 20 one_queue
 end_daemon
 assert_exit "all is accounted for" 0 "$FUZZCTL" verify
 
+# ---- inputs that are added meanwhile -----------------------------------------------------------
+# A slow program with some inputs: afl-fuzz looks for others at the end of a round of its queue, too, which is then long.
+cat >"$T/t.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+__AFL_FUZZ_INIT();
+static volatile int x;
+#define EDGE(i) static void edge##i(void) { x += i + 1; }
+EDGE(0) EDGE(1) EDGE(2) EDGE(3) EDGE(4) EDGE(5) EDGE(6) EDGE(7)
+static void (*const edges[])(void) = {edge0, edge1, edge2, edge3, edge4, edge5, edge6, edge7};
+static int begins(const unsigned char *b, int n, const char *key)
+{
+    int i = 0;
+    while (i < n && i < 8 && b[i] == (unsigned char)key[i]) i++;
+    return i == 8;
+}
+int main(void)
+{
+    __AFL_INIT();
+    unsigned char *b = __AFL_FUZZ_TESTCASE_BUF;
+    while (__AFL_LOOP(1000)) {
+        int n = __AFL_FUZZ_TESTCASE_LEN;
+        if (begins(b, n, "y3k.Vq0]")) x += 3;
+        if (begins(b, n, "zP7;m~Wd")) x *= 7;
+        for (int i = 0; i < 8; i++)
+            if (n == 9 + i) edges[i]();
+        if (n > 1 && b[0] == '!' && access("GO", F_OK) == 0) abort();
+        usleep(9000);
+    }
+}
+END
+sed -i "s,GO,$T/go," "$T/t.c"
+AFL_QUIET=1 afl-clang-fast -O1 -o "$T/t" "$T/t.c" >/dev/null 2>&1
+sed -e 's/^name = .*/name = added/' -e 's/^harness = .*/harness = t/' -e '/timeout = /d' "$T/k.ini" >"$T/added.ini"
+printf 'y3k.Vq0]' >"$T/y"
+printf 'zP7;m~Wd' >"$T/z"
+for n in 0 1 2 3 4 5 6 7; do
+    printf '!%0*d' $((n + 8)) 0 >"$T/seeds/crashes-later-$n"
+done
+export FUZZ_ROTATE_AT=1,400
+assert_exit "a campaign that takes inputs" 0 "$FUZZCTL" start "$T/added.ini"
+added() { # EXPRESSION
+    "$FUZZCTL" status added --json | jq -r ".campaigns[0].targets[0].instances[0] | $1"
+}
+goes_on() {
+    [ "$(added '"\(.state) \((.rotations // 0) > 0)"')" = "fuzzing $1" ]
+}
+check "fuzzes" wait_for 60 goes_on false
+timeout 200 "$FUZZCTL" --json corpus add added a "$T/y" --wait 150s >"$T/before" 2>&1 &
+adding=$!
+check "an input lies there" wait_for 20 sh -c 'ls "$1"/campaigns/added/*/add/a/added/* >/dev/null 2>&1' sh "$FZ_STATE"
+touch "$T/go"
+check "it rotates" wait_for 60 goes_on true
+rm "$T/go"
+assert_exit "one that is added now is taken" 0 timeout 200 "$FUZZCTL" --json corpus add added a "$T/z" --wait 150s
+assert_eq "which is told" taken "$(jq -r '.files[0].state' "$T/out")"
+wait $adding
+assert_eq "so is the one of before, to him who has waited since" "0 taken" "$? $(jq -r '.files[0].state' "$T/before")"
+newest_of_it=$(find "$FZ_STATE"/campaigns/added/*/out/a -mindepth 1 -maxdepth 1 -name 'main_r*' | sort -V | tail -n 1)
+assert_eq "the folder gone on in has both" 2 "$(find "$newest_of_it/queue" -name '*sync:added_0*' | wc -l)"
+assert_exit "stop succeeds" 0 "$FUZZCTL" stop added
+end_daemon
+
 # ---- by hangs, with a partner ----------------------------------------------------------------
 if [ "$(nproc)" -lt 2 ]; then
     skip "with a partner" "two cores are needed"
@@ -164,7 +227,7 @@ fi
 export FUZZ_ROTATE_AT=8000,1
 sed -i -e 's/^cores = 1/cores = 2/' -e 's/^instances = 1/instances = 2/' "$T/k.ini"
 echo 'env = AFL_SYNC_TIME=1' >>"$T/k.ini"
-rm -rf "$FZ_STATE/corpora"
+rm -rf "$FZ_STATE/corpora" "$T"/seeds/crashes-later-*
 printf '?\374zz' >"$T/seeds/two"
 printf '?zzz' >"$T/seeds/three"
 rm "$T/seeds/two"

@@ -197,6 +197,37 @@ static void each_file_gets_what_happened_while_it_was_open(void **ctx)
     added_watch_close(w);
 }
 
+static void an_instance_that_rotates_is_looked_at_in_its_newest_folder(void **ctx)
+{
+    cleanup_free char *queue = path_join(out, "queue"), *next = xasprintf("%s_r2", out),
+                      *moved = path_join(next, "queue"),
+                      *entry = path_join(moved, "id:000003,sync:added_0,src:000001");
+    struct added_file files[2] = {0};
+    struct added_watch *w = NULL;
+    struct err err = {0};
+    bool present;
+
+    (void)ctx;
+    assert_int_equal(put("seen", files[0].sha256, &present), 0);
+    assert_int_equal(put("found", files[1].sha256, &present), 0);
+    assert_int_equal(path_mkdirs(queue, 0700), 0);
+    assert_int_equal(added_watch_open(dir, additions_out(&target), &w, &err), 0);
+    assert_int_equal(added_watch_wait(w, files, 2, 300), 2);
+    /* Its queue goes with it, and afl-fuzz makes a new one of it. */
+    assert_int_equal(path_mkdirs(next, 0700), 0);
+    assert_int_equal(rename(queue, moved), 0);
+    assert_int_equal(path_remove_tree(moved), 0);
+    assert_int_equal(path_mkdirs(moved, 0700), 0);
+    assert_int_equal(added_watch_wait(w, files, 2, 300), 2);
+    run_as_afl(files[0].sha256, moved, "id:000002,sync:added_0,src:000000");
+    assert_int_equal(added_watch_wait(w, files, 2, 300), 1);
+    assert_int_equal(files[0].state, ADDED_TAKEN);
+    assert_int_equal(file_write_atomic(AT_FDCWD, entry, "found", 5, 0600), 0);
+    added_watch_compare(w, files, 2);
+    assert_int_equal(files[1].state, ADDED_TAKEN);
+    added_watch_close(w);
+}
+
 static void what_nobody_saw_is_found_in_the_queue(void **ctx)
 {
     cleanup_free char *queue = path_join(out, "queue"),
@@ -231,6 +262,7 @@ int main(void)
         TEST(what_afl_passes_over_is_refused),
         TEST(a_link_leads_nowhere),
         TEST(each_file_gets_what_happened_while_it_was_open),
+        TEST(an_instance_that_rotates_is_looked_at_in_its_newest_folder),
         TEST(what_nobody_saw_is_found_in_the_queue),
     };
 
