@@ -119,9 +119,11 @@ for k in 1 2 3; do for i in 0 1 2 3 4 5 6 7 8 9; do
     for j in 0 1 2 3 4; do printf 'Z%s%s%s' $k $i $j >"$T/slow/$k$i$j"; done
 done; done
 
-# of PID: its children
+# of PID: its child that is of the harness, and not the guard of fuzzctl
 of() {
-    pgrep -P "$1" | head -n 1
+    for p in $(pgrep -P "$1"); do
+        [ "$(readlink "/proc/$p/exe")" = "$(readlink -f "$KIT")" ] && echo "$p" && return
+    done
 }
 
 # struck NAME WHOM(child|harness): 150 inputs of 20 ms, while WHOM is killed three times
