@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ int drop_find(const char *user, struct drop *ret, struct err *err)
 int drop_self(const struct drop *d)
 {
     if (setgroups(1, &d->gid) < 0 || setresgid(d->gid, d->gid, d->gid) < 0 ||
-        setresuid(d->uid, d->uid, d->uid) < 0)
+        setresuid(d->uid, d->uid, d->uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -errno;
     /* What cannot be undone is tried to be undone. */
     return setuid(0) == 0 ? -EPERM : 0;

@@ -19,8 +19,9 @@ struct drop {
 int drop_find(const char *user, struct drop *ret, struct err *err);
 
 /*
- * In a child before exec: becomes that user, in his first group only, without capabilities. The parent-death signal and
- * what needs root come before, the signal once more after it. Does not allocate. 0 or -errno.
+ * In a child before exec: becomes that user, in his first group only, without capabilities and without a way to gain any,
+ * set-user-ID programs included. The parent-death signal and what needs root come before, the signal once more after it.
+ * Does not allocate. 0 or -errno.
  */
 int drop_self(const struct drop *d);
 

@@ -73,6 +73,7 @@ server=$(pgrep -P "$afl" | head -n 1)
 assert_match "there is a program under test" '^[0-9]+$' "$server"
 assert_eq "and so is it" "$want" "$(ids "$server")"
 assert_match "without a capability" '^CapEff:.0000000000000000$' "$(grep CapEff "/proc/$server/status")"
+assert_match "and none to be had from a set-user-ID program" '^NoNewPrivs:.1$' "$(grep NoNewPrivs "/proc/$server/status")"
 keeper=$(status '.instances[0].keeper_pid')
 assert_match "their keeper is root's" '^Uid: 0 0 0 0 ' "$(ids "$keeper")"
 check "its inputs are judged" wait_for 60 judged

@@ -66,11 +66,11 @@ static void children_have_the_user_and_nothing_more(void **state)
     assert_int_equal(drop_find("nobody", &d, &err), 0);
     strv_add(&argv, "/bin/sh");
     strv_add(&argv, "-c");
-    strv_add(&argv, "id -u; id -G; sed -n 's/^CapEff:.//p' /proc/self/status");
+    strv_add(&argv, "id -u; id -G; sed -n 's/^CapEff:.//p; s/^NoNewPrivs:.//p' /proc/self/status");
     drop_children(&d);
     assert_int_equal(proc_run(&ps, &pr, &err), 0);
     drop_children(NULL);
-    char *want = xasprintf("%u\n%u\n0000000000000000\n", (unsigned)d.uid, (unsigned)d.gid);
+    char *want = xasprintf("%u\n%u\n0000000000000000\n1\n", (unsigned)d.uid, (unsigned)d.gid);
     assert_string_equal(pr.out, want);
     free(want);
     proc_result_clear(&pr);
