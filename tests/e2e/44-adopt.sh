@@ -170,9 +170,18 @@ assert_exit "and nothing else is missing" 0 "$FUZZCTL" verify
 
 # ---- killed while it replays -----------------------------------------------------------------
 # A process in the group of replays, as a fuzzd that is killed in the middle of one leaves it for a while.
+is_sleep() {
+    [ "$(cat "/proc/$left/comm")" = sleep ]
+}
 replay_left() {
-    sleep 100 &
+    if [ "$(id -u)" -ne 0 ] && [ "$(cat /proc/1/comm)" = systemd ]; then
+        # From his session's group an ordinary user can move nothing; from one of his manager's he can.
+        systemd-run --user --scope --quiet sleep 100 &
+    else
+        sleep 100 &
+    fi
     left=$!
+    wait_for 10 is_sleep
     for group in $(state_cgroups); do
         [ ! -d "$group/ctl-triage/jobs/t" ] || echo "$left" >"$group/ctl-triage/jobs/t/cgroup.procs"
     done
