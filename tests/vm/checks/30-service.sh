@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The installed units: fuzzctl uses the service's fuzzd, a campaign outlives a killed and a restarted
-# service, an instance that is out of memory ends nothing else, and a stop ends all in order.
+# service, an instance that is out of memory ends nothing else, and a stop ends all in order. The
+# campaign is another user's, and finds and judges under all that the unit closes.
 # modes: root
 # limit: 300
 . tests/e2e/lib.sh
-need fuzzctl fuzzd harnesses/chunk_frame/afl
+need fuzzctl fuzzd plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 
 # The service's own state directory, and what is installed.
 FZ_STATE=/var/lib/fuzzd FUZZ_STATE=/var/lib/fuzzd
@@ -27,9 +28,12 @@ name = sv
 root = $TOP
 budget = 200s
 cores = 1
+user = fuzzer
 
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
+[target planted]
+harness = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/afl
+sanitizer = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/asan
+replay = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/replay
 seeds = seeds/chunk_frame-min
 instances = 1
 END
@@ -44,6 +48,23 @@ assert_exit "a campaign starts" 0 "$FUZZCTL" start /etc/fuzzd/sv.ini
 check "it fuzzes" wait_for 40 fuzzing
 assert_eq "by the service's fuzzd" "$(main)" "$(status fuzzd.pid)"
 afl=$(status "$instance.pid")
+
+# ---- closed, and still fuzzing -----------------------------------------------------------------
+of() { # KEY of afl-fuzz
+    sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$afl/status"
+}
+assert_eq "afl-fuzz is the campaign's user" 1500 "$(of Uid)"
+assert_eq "without new privileges" 1 "$(of NoNewPrivs)"
+assert_eq "and with the unit's filter of system calls" 2 "$(of Seccomp)"
+for file in /usr/fz /etc/fz /boot/fz /proc/sys/kernel/core_pattern /sys/kernel/profiling; do
+    assert_match "$file is not to be written to" 'Read-only' "$(nsenter -t "$afl" -m sh -c "{ : >>$file; } 2>&1")"
+done
+judged() {
+    [ "$(status 'campaigns[0].targets[0].buckets')" -gt 0 ]
+}
+check "what it finds is judged" wait_for 60 judged
+assert_match "as a finding of the plant" 'C3' "$("$FUZZCTL" report sv)"
+assert_eq "with all limits" "v2 scope" "$(status 'campaigns[0].isolation | "\(.cgroup) \(.from)"')"
 
 # ---- killed, and replaced --------------------------------------------------------------------
 old=$(main)
@@ -73,5 +94,6 @@ check "and afl-fuzz" alive "$afl"
 assert_exit "the service stops" 0 systemctl stop fuzzd.service
 assert_eq "in order" "inactive success" "$(systemctl is-active fuzzd.service) $(systemctl show -P Result fuzzd.service)"
 check "and nothing is left" wait_for 10 no_state_pids
-assert_eq "the campaign was ended" interrupted "$(sqlite3 /var/lib/fuzzd/state.db 'SELECT verdict FROM runs')"
+assert_eq "the campaign was ended" "ended findings" \
+    "$(sqlite3 -separator ' ' /var/lib/fuzzd/state.db 'SELECT state, verdict FROM runs')"
 rm -rf /etc/fuzzd
