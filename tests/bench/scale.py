@@ -141,6 +141,7 @@ def measure(options, count):
         pid = status["fuzzd"]["pid"]
         row["startup_cpu_s"] = cpu_s(pid)
         time.sleep(options.settle)
+        row["load"] = os.getloadavg()[0]
         cpu, began = cpu_s(pid), time.monotonic()
         time.sleep(options.seconds)
         row["cpu_pct"] = 100 * (cpu_s(pid) - cpu) / (time.monotonic() - began)
@@ -189,7 +190,7 @@ def main():
         if options.json:
             print(json.dumps(row), flush=True)
             continue
-        print(f"{count:5} instances: up in {row['up_s']:.1f} s ({row['startup_cpu_s']:.1f} s of fuzzd); status "
+        print(f"{count:5} instances, load {row['load']:.1f}: up in {row['up_s']:.1f} s ({row['startup_cpu_s']:.1f} s of fuzzd); status "
               f"{row['status_ms']['median']:.1f} ms (p99 {row['status_ms']['p99']:.1f}), fuzzd's part "
               f"{row['fuzzd_ms_per_status']:.1f} ms, afl-whatsup -s {row['whatsup_ms']['median']:.0f} ms; fuzzd {row['cpu_pct']:.2f} % "
               f"of a core, RSS {row['rss'] / 1024:.1f} MB, PSS {row['pss'] / 1024:.1f} MB (after {row['pss_after'] / 1024:.1f}), "
