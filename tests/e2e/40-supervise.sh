@@ -6,18 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/one.ini" <<END
-[campaign]
-name = one
-root = $TOP
-budget = 90s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec one 90s
 
 status() { # JQ-FILTER on the only campaign
     "$FUZZCTL" status one --json | jq -r ".campaigns[0] | $1"

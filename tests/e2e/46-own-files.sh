@@ -6,22 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/own.ini" <<END
-[campaign]
-name = own
-root = $TOP
-budget = 120s
-cores = 1
-
-[limits]
-disk_floor = 0
-pressure = 100
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec own 120s "disk_floor = 0" "pressure = 100"
 
 status() {
     "$FUZZCTL" status own --json | jq -r ".campaigns[0].targets[0].instances[0] | $1"

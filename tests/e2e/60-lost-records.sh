@@ -6,18 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/lost.ini" <<END
-[campaign]
-name = lost
-root = $TOP
-budget = 90s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec lost 90s
 
 status() {
     "$FUZZCTL" status lost --json | jq -r "$1"

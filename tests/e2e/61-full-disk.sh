@@ -7,34 +7,9 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
-    skip "full disk" "a tmpfs cannot be mounted here"
-    exit 0
-fi
-unmount() {
-    rm -f "$FZ_STATE/filler"
-    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
-    wait_for 15 no_state_pids
-    umount -l "$FZ_STATE"
-    fz_cleanup
-}
-trap unmount EXIT
+small_disk "full disk"
 
-cat >"$T/full.ini" <<END
-[campaign]
-name = full
-root = $TOP
-budget = 100s
-cores = 1
-
-[limits]
-disk_floor = 0
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec full 100s "disk_floor = 0"
 
 status() {
     "$FUZZCTL" status full --json | jq -r ".campaigns[0] | $1"

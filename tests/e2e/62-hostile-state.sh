@@ -6,18 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/c.ini" <<END
-[campaign]
-name = c
-root = $TOP
-budget = 3s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec c 3s
 mkdir -p "$T/outside/chunk_frame.main"
 echo precious >"$T/outside/chunk_frame.main/file"
 outside() {

@@ -7,18 +7,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 
-if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
-    skip "lost inputs" "a tmpfs cannot be mounted here"
-    exit 0
-fi
-unmount() {
-    rm -f "$FZ_STATE/filler"
-    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
-    wait_for 15 no_state_pids
-    umount -l "$FZ_STATE"
-    fz_cleanup
-}
-trap unmount EXIT
+small_disk "lost inputs"
 
 # It crashes on '!' once $T/first is there, on '?' once $T/second is.
 cat >"$T/t.c" <<'END'

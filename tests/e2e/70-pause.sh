@@ -6,22 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/still.ini" <<END
-[campaign]
-name = still
-root = $TOP
-budget = 10m
-cores = 1
-
-[limits]
-disk_floor = 0
-pressure = 100
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec still 10m "disk_floor = 0" "pressure = 100"
 
 status() {
     "$FUZZCTL" status still --json | jq -r ".campaigns[0] | $1"

@@ -16,23 +16,7 @@ psi 0.00
 FUZZ_PRESSURE=$T/psi
 export FUZZ_PRESSURE
 
-cat >"$T/guest.ini" <<END
-[campaign]
-name = guest
-root = $TOP
-budget = 10m
-cores = 1
-
-[limits]
-pressure = 30
-disk = 32M
-disk_floor = 0
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec guest 10m "pressure = 30" "disk = 32M" "disk_floor = 0"
 
 status() {
     "$FUZZCTL" status guest --json | jq -r ".campaigns[0] | $1"

@@ -6,18 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 
-if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
-    skip "no space" "a tmpfs cannot be mounted here"
-    exit 0
-fi
-unmount() {
-    rm -f "$FZ_STATE/filler"
-    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
-    wait_for 15 no_state_pids
-    umount -l "$FZ_STATE"
-    fz_cleanup
-}
-trap unmount EXIT
+small_disk "no space"
 
 cat >"$T/tight.ini" <<END
 [campaign]

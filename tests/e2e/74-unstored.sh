@@ -7,36 +7,9 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
-    skip "unstored" "a tmpfs cannot be mounted here"
-    exit 0
-fi
-unmount() {
-    rm -f "$FZ_STATE/filler"
-    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
-    wait_for 15 no_state_pids
-    umount -l "$FZ_STATE"
-    fz_cleanup
-}
-trap unmount EXIT
+small_disk "unstored"
 
-cat >"$T/one.ini" <<END
-[campaign]
-name = one
-root = $TOP
-budget = 10m
-cores = 1
-
-[limits]
-disk_floor = 0
-pressure = 100
-log_max = 64K
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec one 10m "disk_floor = 0" "pressure = 100" "log_max = 64K"
 sed 's/name = one/name = two/; s/target chunk_frame/target second/' "$T/one.ini" >"$T/two.ini"
 
 status() {

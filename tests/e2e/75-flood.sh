@@ -13,18 +13,7 @@ for tool in python3 sqlite3; do
     fi
 done
 N=20000
-cat >"$T/f.ini" <<END
-[campaign]
-name = f
-root = $TOP
-budget = 200s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec f 200s
 
 status() {
     "$FUZZCTL" status f --json | jq -r ".campaigns[0].targets[0] | $1"

@@ -5,18 +5,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/w.ini" <<END
-[campaign]
-name = w
-root = $TOP
-budget = 100s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec w 100s
 
 # ---- a full disk -----------------------------------------------------------------------------
 mkdir "$T/full"

@@ -6,18 +6,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
-cat >"$T/m.ini" <<END
-[campaign]
-name = m
-root = $TOP
-budget = 100s
-cores = 1
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec m 100s
 assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/m.ini"
 afl=$("$FUZZCTL" status m --json | jq '.campaigns[0].targets[0].instances[0].pid')
 cp -a "$FZ_STATE" "$T/copy"

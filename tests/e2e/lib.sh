@@ -66,6 +66,43 @@ need() {
     done
 }
 
+# chunk_spec NAME BUDGET [LINE...]: $T/NAME.ini, one instance of chunk_frame on one core; LINEs are limits
+chunk_spec() {
+    fz_spec=$1
+    cat >"$T/$fz_spec.ini" <<END
+[campaign]
+name = $fz_spec
+root = $TOP
+budget = $2
+cores = 1
+
+[target chunk_frame]
+harness = $HARNESSES/chunk_frame/afl
+seeds = seeds/chunk_frame-min
+instances = 1
+END
+    shift 2
+    [ $# -eq 0 ] || printf '\n[limits]\n' >>"$T/$fz_spec.ini"
+    for fz_line in "$@"; do printf '%s\n' "$fz_line" >>"$T/$fz_spec.ini"; done
+}
+
+# small_disk NAME: the state directory lies on a file system of 24 MiB, which $FZ_STATE/filler may fill; without one
+# the script ends with NAME skipped.
+small_disk() {
+    if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
+        skip "$1" "a tmpfs cannot be mounted here"
+        exit 0
+    fi
+    trap fz_unmount EXIT
+}
+fz_unmount() {
+    rm -f "$FZ_STATE/filler"
+    timeout 40 "$FUZZCTL" stop --all >/dev/null 2>&1
+    wait_for 15 no_state_pids
+    umount -l "$FZ_STATE"
+    fz_cleanup
+}
+
 # assert_eq NAME WANT GOT
 assert_eq() {
     if [ "$2" = "$3" ]; then

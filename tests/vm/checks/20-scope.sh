@@ -7,22 +7,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper harnesses/chunk_frame/afl
 
-cat >"$T/sc.ini" <<END
-[campaign]
-name = sc
-root = $TOP
-budget = 120s
-cores = 1
-
-[limits]
-memory = 300M
-pids = 40
-
-[target chunk_frame]
-harness = $HARNESSES/chunk_frame/afl
-seeds = seeds/chunk_frame-min
-instances = 1
-END
+chunk_spec sc 120s "memory = 300M" "pids = 40"
 ctl() { # of the manager that is asked
     if [ "$(id -u)" -eq 0 ]; then systemctl "$@"; else systemctl --user "$@"; fi
 }
