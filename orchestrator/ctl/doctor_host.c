@@ -141,10 +141,6 @@ static void afl(struct doctor *d)
         return;
     }
     doctor_add(d, DOCTOR_OK, "afl-fuzz", NULL, NULL, "%s, version %s", p->path, p->version);
-    if (p->showmap == NULL)
-        doctor_add(d, DOCTOR_WARN, "afl-showmap",
-                   "the edges of a rejected input are not measured, so no verdict counts them",
-                   "install all of AFL++", "not beside afl-fuzz");
     aflprobe_free(p);
 }
 

@@ -160,7 +160,7 @@ static int strv_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Asks; everything but path, showmap and sha256. */
+/* Asks; everything but path and sha256. */
 static int probe_ask(struct aflprobe *p, const char *data, size_t size, struct err *err)
 {
     struct strv asked = {0}, canary = {0};
@@ -244,7 +244,7 @@ static void cache_store(const char *cache_dir, const struct aflprobe *p)
 int aflprobe_run(const char *afl_fuzz, const char *cache_dir, struct aflprobe **ret,
                  struct err *err)
 {
-    cleanup_free char *path = NULL, *data = NULL, *dir = NULL, *showmap = NULL;
+    cleanup_free char *path = NULL, *data = NULL;
     char sha256[65];
     struct aflprobe *p = NULL;
     size_t size;
@@ -281,9 +281,6 @@ int aflprobe_run(const char *afl_fuzz, const char *cache_dir, struct aflprobe **
             cache_store(cache_dir, p);
     }
     str_set(&p->path, path);
-    dir = path_dirname(path);
-    showmap = xasprintf("%s/afl-showmap", dir);
-    str_set(&p->showmap, access(showmap, X_OK) == 0 ? showmap : NULL);
     *ret = p;
     return 0;
 }
@@ -293,7 +290,6 @@ void aflprobe_free(struct aflprobe *p)
     if (p == NULL)
         return;
     free(p->path);
-    free(p->showmap);
     free(p->version);
     strv_clear(&p->flag_forms);
     strv_clear(&p->env);
@@ -311,10 +307,10 @@ static json_t *list_to_json(const struct strv *sv)
 
 json_t *aflprobe_to_json(const struct aflprobe *p)
 {
-    return json_pack("{s:s?,s:s?,s:s,s:s?,s:i,s:s,s:o,s:o,s:b}", "path", p->path, "showmap",
-                     p->showmap, "sha256", p->sha256, "version", p->version, "version_num",
-                     p->version_num, "flags", p->flags, "flag_forms", list_to_json(&p->flag_forms),
-                     "env", list_to_json(&p->env), "new_forkserver", p->new_forkserver);
+    return json_pack("{s:s?,s:s,s:s?,s:i,s:s,s:o,s:o,s:b}", "path", p->path, "sha256", p->sha256,
+                     "version", p->version, "version_num", p->version_num, "flags", p->flags,
+                     "flag_forms", list_to_json(&p->flag_forms), "env", list_to_json(&p->env),
+                     "new_forkserver", p->new_forkserver);
 }
 
 static bool text_ok(const char *s, size_t min, size_t max)
@@ -346,7 +342,6 @@ static int list_from_json(const json_t *a, size_t max, size_t max_bytes, struct 
 int aflprobe_from_json(const json_t *j, struct aflprobe **ret, struct err *err)
 {
     const char *path = json_string_value(json_object_get(j, "path"));
-    const char *showmap = json_string_value(json_object_get(j, "showmap"));
     const char *sha256 = json_string_value(json_object_get(j, "sha256"));
     const char *version = json_string_value(json_object_get(j, "version"));
     const char *flags = json_string_value(json_object_get(j, "flags"));
@@ -354,9 +349,7 @@ int aflprobe_from_json(const json_t *j, struct aflprobe **ret, struct err *err)
     struct aflprobe *p;
 
     if (!text_ok(path, 1, 4096) || path[0] != '/' || !text_ok(version, 1, 31) || sha256 == NULL ||
-        !hash_hex_ok(sha256) || !text_ok(flags, 1, sizeof(p->flags) - 1) ||
-        (showmap != NULL && (!text_ok(showmap, 1, 4096) || showmap[0] != '/')) || num < 0 ||
-        num > 99999)
+        !hash_hex_ok(sha256) || !text_ok(flags, 1, sizeof(p->flags) - 1) || num < 0 || num > 99999)
         return err_set(err, -EINVAL, "not the answer of an afl-fuzz probe");
     p = xcalloc(1, sizeof(*p));
     if (list_from_json(json_object_get(j, "flag_forms"), 16, 256, &p->flag_forms) < 0 ||
@@ -365,7 +358,6 @@ int aflprobe_from_json(const json_t *j, struct aflprobe **ret, struct err *err)
         return err_set(err, -EINVAL, "not the answer of an afl-fuzz probe: bad list");
     }
     p->path = xstrdup(path);
-    p->showmap = showmap != NULL ? xstrdup(showmap) : NULL;
     p->version = xstrdup(version);
     p->version_num = (int)num;
     (void)snprintf(p->sha256, sizeof(p->sha256), "%s", sha256);

@@ -14,7 +14,6 @@
  */
 struct aflprobe {
     char *path;    /* of afl-fuzz */
-    char *showmap; /* afl-showmap beside it, or NULL */
     char sha256[65];
     char *version;   /* "4.04c" as printed after "afl-fuzz++" */
     int version_num; /* 4.04 -> 404, 4.21 -> 421, 5.0 -> 500; 0 unknown */

@@ -106,7 +106,6 @@ void plan_free(struct plan *plan)
     free(plan->afl_path);
     free(plan->afl_version);
     free(plan->afl_sha256);
-    free(plan->afl_showmap);
     free(plan->git_commit);
     strv_clear(&plan->warnings);
     free(plan);
@@ -385,7 +384,6 @@ static struct plan *plan_new(const struct spec *spec, const struct aflprobe *afl
     p->afl_path = xstrdup(afl->path);
     p->afl_version = xstrdup(afl->version);
     p->afl_sha256 = xstrdup(afl->sha256);
-    p->afl_showmap = afl->showmap != NULL ? xstrdup(afl->showmap) : NULL;
     p->git_commit = host->git_commit != NULL ? xstrdup(host->git_commit) : NULL;
     p->git_dirty = host->git_dirty;
     return p;

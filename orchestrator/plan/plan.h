@@ -118,7 +118,7 @@ struct plan {
     struct spec_limits limits;
     struct plan_target *targets;
     size_t n_targets;
-    char *afl_path, *afl_version, *afl_sha256, *afl_showmap;
+    char *afl_path, *afl_version, *afl_sha256;
     char *git_commit; /* of root, or NULL */
     bool git_dirty;
     struct strv warnings;

@@ -97,7 +97,6 @@ const struct plan_member plan_members_of_plan[] = {
     M(plan, afl_path, K_PATH),
     M(plan, afl_version, K_TEXT),
     M(plan, afl_sha256, K_TEXT),
-    M(plan, afl_showmap, K_PATH_N),
     M(plan, git_commit, K_TEXT_N),
     M(plan, git_dirty, K_BOOL),
     M(plan, warnings, K_LIST),

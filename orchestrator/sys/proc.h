@@ -30,7 +30,7 @@ int proc_pidfd(const struct proc_id *id);
 int proc_signal(const struct proc_id *id, int sig);
 
 /*
- * Runs a short helper (a probe, git, afl-showmap) to its end: stdin from stdin_data (may be NULL), stdout and stderr
+ * Runs a short helper (a probe, git) to its end: stdin from stdin_data (may be NULL), stdout and stderr
  * captured to at most max_out bytes each (the rest is read and dropped), the whole process group killed at
  * timeout_ms. It dies when the calling thread does. env NULL keeps ours. Blocking: not for the daemon's loop.
  */

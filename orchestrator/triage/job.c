@@ -78,7 +78,7 @@ json_t *job_answer_error(const char *fmt, ...)
 
 json_t *job_program_json(const char *role, const struct plan_program *p)
 {
-    return json_pack("{s:s, s:s, s:b, s:b}", "role", role, "path", p->path, "kit", (int)p->kit,
+    return json_pack("{s:s, s:s?, s:b, s:b}", "role", role, "path", p->path, "kit", (int)p->kit,
                      "asan", (int)p->asan);
 }
 
@@ -149,10 +149,11 @@ json_t *job_reach_make(const struct plan *plan, const struct plan_target *t)
 
 json_t *job_floor_make(const struct plan *plan, const struct plan_target *t)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "job", "floor", "target", t->name, "showmap",
-                     plan->afl_showmap != NULL ? plan->afl_showmap : "", "program",
-                     t->harness.path != NULL ? t->harness.path : "", "args", json_strv(&t->args),
-                     "env", json_strv(&t->env));
+    (void)plan;
+    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:o}", "job", "floor", "target", t->name, "program",
+                     job_program_json("harness", &t->harness), "memory_bytes",
+                     (json_int_t)t->limits.memory_bytes, "args", json_strv(&t->args), "env",
+                     json_strv(&t->env));
 }
 
 json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t)

@@ -16,7 +16,7 @@
  * output, one process a job. A crash of it, or no answer in time, costs that job only. Kinds:
  *   "input"  replay one artifact, classify, sign                 -> the columns of struct result_row
  *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...},"failed":n}
- *   "floor"  edges of one trivially rejected input (afl-showmap) -> {"edges":n}
+ *   "floor"  edges of one trivially rejected input               -> {"edges":n}
  *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
  *   "sweep"  queue entries through the sanitizer build           -> see triage/job_sweep.h
  *   "start", "keep": the corpus at a run's begin and end         -> see corpus/job_corpus.h

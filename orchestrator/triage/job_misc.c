@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measurements a verdict asks for: which places the corpus reached, how many
- * edges a trivially rejected input has, and whether the seeds are as they were.
- * Each is a short program run to its end, with bounded output.
+ * Measurements a verdict asks for: which places the corpus reached, and whether the seeds are as they were.
  */
 #include "triage/job_input.h"
 
@@ -26,9 +24,6 @@
 
 #define REACH_CHUNK      64 /* folders a run */
 #define REACH_TIMEOUT_MS 300000
-#define SHOWMAP_MS       10000
-#define SHOWMAP_RUN_MS   "5000"
-#define MAP_MAX_BYTES    (64 << 20)
 #define OUTPUT_MAX       (1 << 20)
 
 /* A folder of our own for one run. Caller frees; NULL with err. */
@@ -46,14 +41,12 @@ static char *scratch_dir(struct err *err)
 }
 
 static int run_in_scratch(const struct strv *argv, const json_t *job, const char *dir,
-                          const char *stdin_path, int64_t timeout_ms, struct proc_result *ret,
-                          struct err *err)
+                          int64_t timeout_ms, struct proc_result *ret, struct err *err)
 {
     struct strv env = {0};
     struct proc_spec ps = {.argv = argv,
                            .env = &env,
                            .cwd = dir,
-                           .stdin_path = stdin_path,
                            .timeout_ms = timeout_ms,
                            .max_out = OUTPUT_MAX,
                            .sweep = true,
@@ -95,7 +88,7 @@ static json_t *reach_chunk(const json_t *job, const struct strv *inputs, size_t 
     strv_add(&argv, "--reach");
     for (size_t i = from; i < to; i++)
         strv_add(&argv, inputs->v[i]);
-    r = run_in_scratch(&argv, job, dir, NULL, REACH_TIMEOUT_MS, &pr, &err);
+    r = run_in_scratch(&argv, job, dir, REACH_TIMEOUT_MS, &pr, &err);
     strv_clear(&argv);
     if (r < 0)
         bad = job_answer_error("%s", err.msg);
@@ -152,81 +145,6 @@ json_t *job_reach_run(const json_t *job)
     }
     return json_pack("{s:b, s:o, s:I}", "ok", 1, "reach", sum, "failed",
                      (json_int_t)(failed_seeds > 0 ? failed_seeds : failed));
-}
-
-static long count_lines(const char *data, size_t n)
-{
-    long lines = 0;
-
-    for (size_t i = 0; i < n; i++)
-        lines += data[i] == '\n';
-    return lines;
-}
-
-/* afl-showmap -o MAP -m none -t MS -q -- PROGRAM ARGS. Source: afl-showmap(8), 4.04c. */
-static void showmap_argv(const json_t *job, const char *map, const char *input, bool *ret_stdin,
-                         struct strv *argv)
-{
-    struct strv args = {0};
-    static const char *const fixed[] = {"-m", "none", "-t", SHOWMAP_RUN_MS, "-q", "--"};
-
-    strv_add(argv, json_str(job, "showmap", ""));
-    strv_add(argv, "-o");
-    strv_add(argv, map);
-    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        strv_add(argv, fixed[i]);
-    json_strv_get(job, "args", 4096, &args);
-    *ret_stdin = true;
-    {
-        struct replay_program prog = {.path = json_str(job, "program", ""), .args = &args};
-        struct strv env = {0};
-
-        *ret_stdin = replay_uses_stdin(&prog);
-        replay_command(&prog, input, argv, &env);
-        strv_clear(&env);
-    }
-    strv_clear(&args);
-}
-
-json_t *job_floor_run(const json_t *job)
-{
-    cleanup_free char *dir = NULL, *map = NULL, *input = NULL, *data = NULL;
-    struct proc_result pr = {0};
-    struct strv argv = {0};
-    struct err err = {0};
-    json_t *answer;
-    bool on_stdin;
-    char how[64];
-    size_t size;
-    int r;
-
-    if (json_str(job, "showmap", "")[0] != '/' || json_str(job, "program", "")[0] != '/')
-        return job_answer_error("floor: no afl-showmap or no harness");
-    dir = scratch_dir(&err);
-    if (dir == NULL)
-        return job_answer_error("%s", err.msg);
-    map = path_join(dir, "map");
-    input = path_join(dir, "input");
-    r = file_write_atomic(AT_FDCWD, input, "", 1, 0644);
-    showmap_argv(job, map, input, &on_stdin, &argv);
-    if (r == 0)
-        r = run_in_scratch(&argv, job, dir, on_stdin ? input : NULL, SHOWMAP_MS, &pr, &err);
-    if (r < 0)
-        answer = job_answer_error("%s", err.msg);
-    /* A run cut short leaves a map that is not the whole of it; 4.04c tells a timeout as a crash. */
-    else if (pr.timed_out || !WIFEXITED(pr.status) || WEXITSTATUS(pr.status) != 0)
-        answer = job_answer_error(
-            "%s: afl-showmap on one zero byte: %s", json_str(job, "program", ""),
-            pr.timed_out ? "no end in time" : proc_status_text(how, sizeof(how), pr.status));
-    else if (file_read(AT_FDCWD, map, MAP_MAX_BYTES, &data, &size) < 0 || size == 0)
-        answer = job_answer_error("%s: afl-showmap saw no instrumentation",
-                                  json_str(job, "program", ""));
-    else
-        answer = json_pack("{s:b, s:I}", "ok", 1, "edges", (json_int_t)count_lines(data, size));
-    proc_result_clear(&pr);
-    strv_clear(&argv);
-    (void)path_remove_tree(dir);
-    return answer;
 }
 
 json_t *job_seeds_run(const json_t *job)

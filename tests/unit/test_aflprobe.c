@@ -95,7 +95,6 @@ static void the_installed_afl_fuzz_answers(void **state)
     assert_int_equal(r, 0);
     assert_true(p->version_num >= 400);
     assert_int_equal(p->new_forkserver, p->version_num >= 420);
-    assert_non_null(p->showmap);
     for (const char *f = "ioMSTspmxcltLZ"; *f != '\0'; f++)
         assert_true(aflprobe_has_flag(p, *f));
     assert_false(aflprobe_has_flag(p, 'h'));

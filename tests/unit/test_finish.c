@@ -175,7 +175,6 @@ static int setup(void **ctx)
     w.plan.campaign = xstrdup("c");
     w.plan.run_id = xstrdup(RUN);
     w.plan.run_dir = xasprintf("%s/campaigns/c/R1", w.state);
-    w.plan.afl_showmap = xstrdup("/bin/showmap");
     w.plan.targets = &w.target;
     w.plan.n_targets = 1;
     w.instance.out_dir = xasprintf("%s/out/t/main", w.plan.run_dir);
@@ -207,7 +206,6 @@ static int teardown(void **ctx)
     free(w.plan.campaign);
     free(w.plan.run_id);
     free(w.plan.run_dir);
-    free(w.plan.afl_showmap);
     sd_event_source_unref(w.q.pump);
     sd_event_unref(w.loop);
     db_close(w.db);
@@ -464,7 +462,7 @@ static void a_floor_of_another_shape_is_not_measured(void **ctx)
 static void a_floor_that_cannot_be_measured_is_vacuous(void **ctx)
 {
     (void)ctx;
-    w.q.answers[1] = "{\"ok\":false,\"error\":\"no afl-showmap\"}";
+    w.q.answers[1] = "{\"ok\":false,\"error\":\"no fork server\"}";
     put_rows();
     expect(VERDICT_VACUOUS, "t: the edges of a rejected input could not be measured");
 }
