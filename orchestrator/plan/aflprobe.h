@@ -13,7 +13,7 @@
  * variables, and the "Mistyped" warning for each variable we might pass. Cached below cache_dir by the binary's SHA-256.
  */
 struct aflprobe {
-    char *path;    /* of afl-fuzz */
+    char *path; /* of afl-fuzz */
     char sha256[65];
     char *version;   /* "4.04c" as printed after "afl-fuzz++" */
     int version_num; /* 4.04 -> 404, 4.21 -> 421, 5.0 -> 500; 0 unknown */

@@ -89,7 +89,7 @@ while IFS='|' read -r how codes words; do
     [ -n "$how" ] || continue
     # Memory is to be what ends it, on a slow machine too.
     [ "$how" = run-eats ] && limit=5s || limit=300ms
-    run replay --engine fork --harness "$H" --timeout $limit --memory 64M "$T/one" -- "$how"
+    run replay --engine fork --harness "$H" --timeout "$limit" --memory 64M "$T/one" -- "$how"
     told "replay: $how" "$codes" "$words"
     rm -rf "$T/o"
     run distill --harness "$H" --timeout 300ms --memory 64M "$T/one" -o "$T/o" -- "$how"

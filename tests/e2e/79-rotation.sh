@@ -206,6 +206,7 @@ goes_on() {
 check "fuzzes" wait_for 60 goes_on false
 timeout 200 "$FUZZCTL" --json corpus add added a "$T/y" --wait 150s >"$T/before" 2>&1 &
 adding=$!
+# shellcheck disable=SC2016 # expanded by the inner shell
 check "an input lies there" wait_for 20 sh -c 'ls "$1"/campaigns/added/*/add/a/added/* >/dev/null 2>&1' sh "$FZ_STATE"
 touch "$T/go"
 check "it rotates" wait_for 60 goes_on true
