@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/shm.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +27,7 @@
 #include "engine/batch.h"
 #include "engine/runner.h"
 #include "plan/elfprobe.h"
+#include "census.h"
 
 #define INPUTS  1200 /* of each target, its seeds among them */
 #define TARGETS 4
@@ -36,55 +35,6 @@
 
 static char dir[] = "/tmp/fz-batch.XXXXXX";
 static char *build; /* the folder of tests/ and harnesses/ */
-
-struct census {
-    int fds, segments;
-};
-
-static struct census census(void)
-{
-    struct shmid_ds ds;
-    struct shm_info info;
-    struct census c = {0, 0};
-    DIR *d = opendir("/proc/self/fd");
-    int i, top = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
-
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        c.fds++;
-    closedir(d);
-    for (i = 0; i <= top; i++) {
-        if (shmctl(i, SHM_STAT, &ds) >= 0 && ds.shm_cpid == getpid())
-            c.segments++;
-    }
-    return c;
-}
-
-static int setup(void **state)
-{
-    struct census *c = xmalloc(sizeof(*c));
-
-    *c = census();
-    *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct census *before = *state, after = census();
-    int64_t until_ms = clock_now_ms() + 2000;
-    bool same;
-
-    /* Who was killed may still be on its way out. */
-    while (after.segments > before->segments && clock_now_ms() < until_ms) {
-        usleep(10000);
-        after = census();
-    }
-    same = before->fds == after.fds && before->segments == after.segments &&
-           waitpid(-1, NULL, WNOHANG) < 0;
-    free(before);
-    return same ? 0 : -1;
-}
 
 /* ---- inputs and what came of them ---- */
 struct outcome {
@@ -487,15 +437,15 @@ static int rmdir_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(verdicts_and_maps_are_those_of_the_fork_server, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_bad_end_costs_that_input_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_fails_behind_others_only_is_told_apart, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(large_inputs_many_inputs_and_fresh_processes, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(verdicts_and_maps_are_those_of_the_fork_server,
+                                        census_begin, census_end),
+        cmocka_unit_test_setup_teardown(a_bad_end_costs_that_input_only, census_begin, census_end),
+        cmocka_unit_test_setup_teardown(who_fails_behind_others_only_is_told_apart, census_begin,
+                                        census_end),
+        cmocka_unit_test_setup_teardown(large_inputs_many_inputs_and_fresh_processes, census_begin,
+                                        census_end),
         cmocka_unit_test_setup_teardown(whatever_a_harness_writes_is_an_error_or_one_lost_input,
-                                        setup, teardown),
+                                        census_begin, census_end),
     };
     cleanup_free char *self = realpath(argv[0], NULL);
     char *at;

@@ -3,7 +3,6 @@
  * The fork-server client with programs built by the real AFL++, and with a server that plays each
  * step wrong. Every test ends with the same processes, descriptors and segments as it began with.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,62 +26,10 @@
 #include "engine/forkserver.h"
 #include "engine/map.h"
 #include "plan/elfprobe.h"
+#include "census.h"
 
 static char dir[] = "/tmp/fz-engine.XXXXXX";
 static char *targets; /* build/tests/engine */
-
-struct census {
-    int fds, segments;
-};
-
-static struct census census(void)
-{
-    struct shmid_ds ds;
-    struct shm_info info;
-    struct census c = {0, 0};
-    DIR *d = opendir("/proc/self/fd");
-    int i, top = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
-
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        c.fds++;
-    closedir(d);
-    for (i = 0; i <= top; i++) {
-        if (shmctl(i, SHM_STAT, &ds) >= 0 && ds.shm_cpid == getpid())
-            c.segments++;
-    }
-    return c;
-}
-
-static int setup(void **state)
-{
-    struct census *c = xmalloc(sizeof(*c));
-
-    *c = census();
-    *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct census *before = *state, after = census();
-    int64_t until_ms = clock_now_ms() + 2000;
-    bool same, child;
-
-    /* Who was killed may still be on its way out. */
-    while (after.segments > before->segments && clock_now_ms() < until_ms) {
-        usleep(10000);
-        after = census();
-    }
-    same = before->fds == after.fds && before->segments == after.segments;
-    child = waitpid(-1, NULL, WNOHANG) != -1;
-
-    if (!same || child)
-        fprintf(stderr, "left: %d descriptors, %d segments, %s\n", after.fds - before->fds,
-                after.segments - before->segments, child ? "a child" : "no child");
-    free(before);
-    return same && !child ? 0 : -1;
-}
 
 static struct forkserver *open_target(const char *name, const char *arg, int64_t run_ms)
 {
@@ -560,7 +507,7 @@ static void maps_are_counted_and_sorted_into_buckets(void **state)
     assert_int_equal(map_edges(map, 0), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, census_begin, census_end)
 
 int main(void)
 {
