@@ -38,15 +38,17 @@ static const char *const sanitizer_env[] = {
 static void *segment(size_t bytes, int *ret_id, struct err *err)
 {
     void *at;
+    int r;
 
     *ret_id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | IPC_EXCL | SHM_MODE);
     if (*ret_id < 0) {
         err_sys(err, -errno, "cannot make a segment of %zu bytes of shared memory", bytes);
         return NULL;
     }
-    at = shmat(*ret_id, NULL, 0);
+    r = drop_give_segment(*ret_id);
+    at = r < 0 ? (void *)-1 : shmat(*ret_id, NULL, 0);
     if (at == (void *)-1) {
-        err_sys(err, -errno, "cannot attach shared memory");
+        err_sys(err, r < 0 ? r : -errno, "cannot attach shared memory");
         at = NULL;
     }
     (void)shmctl(*ret_id, IPC_RMID, NULL);

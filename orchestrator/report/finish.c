@@ -133,6 +133,9 @@ static void ask(struct finish *f, int what, struct judge_target *target, const c
     a->next = f->asks;
     f->asks = a;
     f->n_open++;
+    /* A bundle runs nothing, and its folder is ours. */
+    if (what != ASK_BUNDLE)
+        job = job_for_user(job, f->plan);
     queue_push(f->q, job, f, false, on_answer, a);
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,6 +80,19 @@ int drop_mkdtemp(char *template)
 int drop_give(int fd)
 {
     return !children_set || fchown(fd, children.uid, children.gid) == 0 ? 0 : -errno;
+}
+
+int drop_give_segment(int id)
+{
+    struct shmid_ds ds;
+
+    if (!children_set)
+        return 0;
+    if (shmctl(id, IPC_STAT, &ds) < 0)
+        return -errno;
+    ds.shm_perm.uid = children.uid;
+    ds.shm_perm.gid = children.gid;
+    return shmctl(id, IPC_SET, &ds) == 0 ? 0 : -errno;
 }
 
 /* Others may pass a folder of ours; one that is not ours is left as it is. */

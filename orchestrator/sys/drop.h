@@ -29,9 +29,10 @@ int drop_self(const struct drop *d);
 void drop_children(const struct drop *d);
 const struct drop *drop_of_children(void); /* NULL: none */
 
-/* mkdtemp and open files for those programs: theirs when they are another user's. 0 or -errno (and errno). */
+/* mkdtemp, open files and SysV segments for those programs: theirs when they are another user's. 0 or -errno (and errno). */
 int drop_mkdtemp(char *template);
 int drop_give(int fd);
+int drop_give_segment(int id);
 
 /*
  * Makes path, a folder below top that exists, the user's (0700), and those from top on above it passable for all. No link

@@ -5,7 +5,7 @@
 # limit: 300
 # cores: shared
 . tests/e2e/lib.sh
-need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
+need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl harnesses/chunk_frame/afl
 
 if [ "$(id -u)" -ne 0 ]; then
     printf '[campaign]\nuser = nobody\n[target a]\nharness = %s\nseeds = seeds/chunk_frame-min\n' \
@@ -118,3 +118,64 @@ chown -h nobody "$out/main"
 assert_eq "a folder elsewhere stays as it was" "keep 0 700" \
     "$(cat "$T/precious/is_main_node" 2>/dev/null) $(stat -c '%u %a' "$T/precious")"
 rm "$out/main" && mv "$out/moved" "$out/main"
+
+# ---- all that runs the program, before, beside and after -----------------------------------------
+mkdir "$T/uids" && chmod 1777 "$T/uids"
+cat >"$T/t.c" <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+__AFL_FUZZ_INIT();
+static volatile int x;
+int main(void)
+{
+    char path[] = "UIDS/0000000000";
+    snprintf(path, sizeof(path), "UIDS/%d", (int)getuid());
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    __AFL_INIT();
+    unsigned char *b = __AFL_FUZZ_TESTCASE_BUF;
+    while (__AFL_LOOP(1000)) {
+        int n = __AFL_FUZZ_TESTCASE_LEN;
+        if (n > 0 && b[0] == 'a') x += 3;
+        if (n > 1 && b[1] == 'b') x *= 7;
+    }
+}
+END
+sed -i "s,UIDS,$T/uids," "$T/t.c"
+AFL_QUIET=1 afl-clang-fast -O1 -o "$T/bin/t" "$T/t.c" >/dev/null 2>&1
+AFL_USE_ASAN=1 AFL_QUIET=1 afl-clang-fast -O1 -o "$T/bin/t-asan" "$T/t.c" >/dev/null 2>&1
+for v in "" -asan; do
+    cp "$HARNESSES/chunk_frame/$(echo "${v:--afl}" | cut -c2-)" "$T/bin/kit$v"
+done
+mkdir "$T/bin/t-seeds" && echo xyz >"$T/bin/t-seeds/one" && chmod -R a+rX "$T/bin"
+cat >"$T/all.ini" <<END
+[campaign]
+name = all
+root = $T/bin
+budget = 5s
+cores = 1
+user = nobody
+
+[target kit]
+harness = kit
+sanitizer = kit-asan
+seeds = seeds
+instances = 1
+
+[target other]
+harness = t
+sanitizer = t-asan
+seeds = t-seeds
+instances = 1
+END
+"$FUZZCTL" run "$T/all.ini" >"$T/out" 2>&1
+done_of() { # TARGET EXPRESSION
+    "$FUZZCTL" report all --json | jq -r ".targets[] | select(.name == \"$1\") | $2"
+}
+for t in kit other; do
+    assert_match "$t: what it begins with is distilled" "all/$t: begins with .* distilled" "$(cat "$FZ_STATE/fuzzd.log")"
+    assert_eq "$t: its queue is swept" "true 0 null" "$(done_of $t '.sweep | "\(.swept > 0) \(.left) \(.why)"')"
+    assert_eq "$t: a corpus is kept" "true null" "$(done_of $t '.corpus | "\(.files > 0) \(.why)"')"
+    assert_eq "$t: and shuffled" null "$(done_of $t '.shuffle.why')"
+done
+assert_eq "as the user, each time" "$uid" "$(ls "$T/uids")"
