@@ -146,6 +146,14 @@ three() { # fuzzctl's guard, a server and its child
     kids=$(tree "$pid")
     [ "$(echo "$kids" | wc -w)" -ge 3 ]
 }
+# A program ends after so many inputs; then it goes on until it has another child.
+stands_between() {
+    kill -STOP "$pid"
+    kids=$(tree "$pid")
+    in_state T && return 0
+    kill -CONT "$pid"
+    return 1
+}
 # struck NAME PROGRAM INPUT: fuzzctl is killed while it runs that input, or, for none, while the program waits for the next.
 struck() {
     if [ -n "$3" ]; then
@@ -158,8 +166,7 @@ struck() {
     wait_for 10 three || true
     check "$1: there were a server and its child" test "$(echo "$kids" | wc -w)" -ge 3
     if [ -z "$3" ]; then
-        kill -STOP "$pid"
-        check "$1: the child is stopped" wait_for 5 in_state T
+        check "$1: the child is stopped" wait_for 5 stands_between
     fi
     kids=$(tree "$pid")
     [ "$pid" -gt 1 ] && kill -9 "$pid"
