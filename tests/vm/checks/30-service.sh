@@ -12,9 +12,8 @@ need fuzzctl fuzzd plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 FZ_STATE=/var/lib/fuzzd FUZZ_STATE=/var/lib/fuzzd
 FUZZCTL=$(command -v fuzzctl) FUZZD=$(command -v fuzzd || echo /usr/local/sbin/fuzzd)
 
-for unit in fuzzd.service fuzz.slice fuzz-campaign@x.service fuzz-campaign@x.timer; do
-    assert_eq "$unit is as systemd wants it" "" "$(systemd-analyze verify --man=no "$unit" 2>&1)"
-done
+assert_eq "units are as systemd wants them" "" \
+    "$(systemd-analyze verify --man=no fuzzd.service fuzz.slice fuzz-campaign@x.service fuzz-campaign@x.timer 2>&1)"
 assert_eq "fuzzd.service of a user, too" "" "$(XDG_RUNTIME_DIR=$T systemd-analyze verify --man=no --user fuzzd.service 2>&1)"
 assert_exit "the service starts" 0 systemctl start fuzzd.service
 assert_match "and says what it serves" 'serving /var/lib/fuzzd' "$(systemctl show -P StatusText fuzzd.service)"
