@@ -211,6 +211,8 @@ static int make_ctl(struct ask *a, const char *group, struct err *err)
     struct stat st;
     int rc;
 
+    if (n == 0)
+        return err_set(err, -EAGAIN, "systemd: %s has no group", a->unit);
     if (n < m || n >= WORD_MAX || group[0] != '/' || strstr(group, "..") != NULL ||
         strcmp(group + n - m, tail) != 0)
         return err_set(err, -EPROTO, "systemd: \"%.100s\" is not the group of %s", group, a->unit);
@@ -278,7 +280,7 @@ int scope_enter(sd_bus *bus, const struct scope_want *want, struct err *err)
         rc = make(&a, &exists, err);
         if (exists)
             rc = join(&a, err);
-        if (rc == 0 || !exists || left_ms(&a) <= RETRY_MS || rc == -ECONNRESET)
+        if (rc == 0 || !exists || left_ms(&a) <= RETRY_MS || rc == -ECONNRESET || rc == -EPROTO)
             break;
         (void)nanosleep(&step, NULL);
         rc = 0;
