@@ -146,8 +146,8 @@ kill "$stranger"
 assert_exit "every file found is accounted for" 0 "$FUZZCTL" verify
 
 # ---- the host was restarted ------------------------------------------------------------------
-sed -e 's/name = k/name = boot/' -e "s,harness = .*,harness = $HARNESSES/chunk_frame/afl," \
-    -e "s,^seeds = .*,seeds = $TOP/seeds/chunk_frame-min," "$T/k.ini" >"$T/boot.ini"
+sed -e 's/name = k/name = boot/' -e 's/^timeout = .*/timeout = 2s/' -e 's/^hang_timeout = .*/hang_timeout = 5s/' \
+    -e "s,harness = .*,harness = $HARNESSES/chunk_frame/afl," -e "s,^seeds = .*,seeds = $TOP/seeds/chunk_frame-min," "$T/k.ini" >"$T/boot.ini"
 assert_exit "a campaign without findings starts" 0 "$FUZZCTL" start "$T/boot.ini"
 record=$(find "$FZ_STATE/campaigns/boot" -name 'a.main.run')
 out=$(find "$FZ_STATE/campaigns/boot" -type d -name crashes)
