@@ -11,16 +11,19 @@
 #include "base/cleanup.h"
 #include "ctl/doctor.h"
 #include "sys/scope.h"
+#include "sys/sock.h"
 
 #define FS "/sys/fs/cgroup"
 
 /* Why a user's manager does not answer: it does not run, or it runs without a bus. */
 static const char *bus_mend(const char *user, char *buf, size_t size)
 {
-    cleanup_free char *runs = xasprintf("/run/user/%u/systemd", (unsigned)geteuid());
+    cleanup_free char *dir = xasprintf("/run/user/%u/systemd", (unsigned)geteuid());
     cleanup_free char *bus = xasprintf("/run/user/%u/bus", (unsigned)geteuid());
+    /* One that is gone may have left its sockets. */
+    cleanup_close int manager = sock_connect(dir, "private");
 
-    if (access(runs, F_OK) < 0)
+    if (manager < 0)
         (void)snprintf(buf, size,
                        "loginctl enable-linger %s (as root), or log in with libpam-systemd", user);
     else if (access(bus, F_OK) < 0)

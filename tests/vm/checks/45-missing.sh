@@ -32,6 +32,8 @@ log_out() {
     loginctl disable-linger fuzzer
     loginctl terminate-user fuzzer 2>/dev/null
     check "nobody is logged in" wait_for 30 no_manager
+    # Whose folder goes some time after his manager.
+    check "and nothing of it is left" wait_for 30 test ! -e /run/user/1500
 }
 # mend NAME: runs, as root, the command that was told.
 mend() {
@@ -45,6 +47,14 @@ bare "$doctor" >"$T/doc"
 assert_eq "a user without a manager has no scope" warn "$(told scope level)"
 assert_match "which is told with what mends it" '^loginctl enable-linger fuzzer ' "$(told scope mend)"
 assert_match "and with what it costs" 'no limits' "$(told scope means)"
+# As a manager leaves it that is just gone, or was killed: sockets where nobody listens.
+mkdir -p /run/user/1500/systemd
+python3 -c 'import socket, sys
+for path in sys.argv[1:]: socket.socket(socket.AF_UNIX).bind(path)' /run/user/1500/bus /run/user/1500/systemd/private
+chown -R fuzzer: /run/user/1500
+bare "$doctor" >"$T/doc"
+assert_match "nor has he one whose manager left its sockets" '^loginctl enable-linger fuzzer ' "$(told scope mend)"
+rm -rf /run/user/1500
 mend scope
 check "his manager runs" wait_for 30 bus
 bare "$doctor" >"$T/doc"
