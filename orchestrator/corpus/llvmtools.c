@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/parse.h"
 #include "sys/proc.h"
 
@@ -34,10 +36,12 @@ static const char *words_of(const struct proc_result *r, char *buf, size_t size)
     return text_printable(buf, size, line);
 }
 
-/* ret_text NULL: what it prints on stdout is not wanted. */
-static int run(const struct strv *argv, char **ret_text, size_t *ret_size, struct err *err)
+/* input: a file, or NULL; ret_text NULL: what it prints on stdout is not wanted. */
+static int run(const struct strv *argv, const char *input, char **ret_text, size_t *ret_size,
+               struct err *err)
 {
     struct proc_spec ps = {.argv = argv,
+                           .stdin_path = input,
                            .timeout_ms = TOOL_MS,
                            .max_out = ret_text != NULL ? LLVMTOOLS_EXPORT_MAX : WORDS_BYTES,
                            .cgroup_procs_fd = {-1, -1, -1, -1}};
@@ -76,7 +80,7 @@ static int merge(const char *profdata, const struct strv *profiles, const char *
     strv_add(&argv, out);
     for (size_t i = 0; i < profiles->n; i++)
         strv_add(&argv, profiles->v[i]);
-    rc = run(&argv, NULL, NULL, err);
+    rc = run(&argv, NULL, NULL, NULL, err);
     strv_clear(&argv);
     return rc;
 }
@@ -102,6 +106,7 @@ static bool try_pair(struct search *s, const char *dir, const char *suffix)
 {
     cleanup_free char *profdata = xasprintf("%s/llvm-profdata%s", dir, suffix);
     cleanup_free char *cov = xasprintf("%s/llvm-cov%s", dir, suffix);
+    cleanup_free char *cxxfilt = xasprintf("%s/llvm-cxxfilt%s", dir, suffix);
     cleanup_free char *out = xasprintf("%s/probe.profdata", s->scratch);
     cleanup_free char *real = realpath(profdata, NULL);
     struct err err = {0};
@@ -127,6 +132,8 @@ static bool try_pair(struct search *s, const char *dir, const char *suffix)
     }
     s->ret->profdata = steal_ptr(&profdata);
     s->ret->cov = steal_ptr(&cov);
+    if (access(cxxfilt, X_OK) == 0)
+        s->ret->cxxfilt = steal_ptr(&cxxfilt);
     return true;
 }
 
@@ -185,6 +192,7 @@ void llvmtools_clear(struct llvmtools *t)
 {
     free(t->profdata);
     free(t->cov);
+    free(t->cxxfilt);
     *t = (struct llvmtools){0};
 }
 
@@ -201,7 +209,7 @@ int llvmtools_export(const struct llvmtools *t, const char *program, const char 
     strv_add(&argv, "-skip-expansions");
     strv_addf(&argv, "-instr-profile=%s", profile);
     strv_add(&argv, program);
-    rc = run(&argv, ret_text, ret_size, err);
+    rc = run(&argv, NULL, ret_text, ret_size, err);
     strv_clear(&argv);
     return rc;
 }
@@ -216,10 +224,55 @@ int llvmtools_html(const struct llvmtools *t, const char *program, const char *p
     strv_add(&argv, "show");
     strv_add(&argv, "-format=html");
     strv_add(&argv, "-show-line-counts-or-regions");
+    if (t->cxxfilt != NULL)
+        strv_addf(&argv, "-Xdemangler=%s", t->cxxfilt);
     strv_addf(&argv, "-output-dir=%s", dir);
     strv_addf(&argv, "-instr-profile=%s", profile);
     strv_add(&argv, program);
-    rc = run(&argv, NULL, NULL, err);
+    rc = run(&argv, NULL, NULL, NULL, err);
     strv_clear(&argv);
     return rc;
+}
+
+static int write_lines(const struct strv *lines, const char *path)
+{
+    cleanup_free char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    bool whole = f != NULL;
+
+    for (size_t i = 0; f != NULL && i < lines->n; i++)
+        whole = fprintf(f, "%s\n", lines->v[i]) >= 0 && whole;
+    if (f != NULL && fclose(f) != 0)
+        whole = false;
+    return whole ? file_write_named(path, text, size, 0600) : -ENOMEM;
+}
+
+int llvmtools_demangle(const struct llvmtools *t, const struct strv *names, const char *scratch,
+                       struct strv *ret, struct err *err)
+{
+    cleanup_free char *in = xasprintf("%s/names", scratch), *text = NULL;
+    struct strv argv = {0};
+    char *rest, *line;
+    size_t size = 0;
+    int rc;
+
+    if (t->cxxfilt == NULL)
+        return err_set(err, -ENOENT, "llvm-cxxfilt is not installed: " MEND);
+    rc = write_lines(names, in);
+    if (rc < 0)
+        return err_sys(err, rc, "%s", in);
+    strv_add(&argv, t->cxxfilt);
+    rc = run(&argv, in, &text, &size, err);
+    strv_clear(&argv);
+    (void)unlink(in);
+    if (rc < 0)
+        return rc;
+    rest = text;
+    while ((line = strsep(&rest, "\n")) != NULL && rest != NULL)
+        strv_add(ret, line);
+    if (ret->n == names->n)
+        return 0;
+    strv_clear(ret);
+    return err_set(err, -EPROTO, "%s: not as many names as were asked for", t->cxxfilt);
 }

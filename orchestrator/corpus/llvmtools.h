@@ -11,6 +11,7 @@
  */
 struct llvmtools {
     char *profdata, *cov; /* paths; NULL: not found yet */
+    char *cxxfilt;        /* llvm-cxxfilt of the same version, NULL: there is none */
 };
 
 /*
@@ -31,5 +32,11 @@ int llvmtools_export(const struct llvmtools *t, const char *program, const char 
 /* HTML pages into the folder dir, which llvm-cov makes. */
 int llvmtools_html(const struct llvmtools *t, const char *program, const char *profile,
                    const char *dir, struct err *err);
+/*
+ * The names of C++ and Rust as a person writes them, others as they are; the profile's own are mangled. A file of its own is made in scratch.
+ * 0 with as many in *ret, empty before; -ENOENT without cxxfilt; -EPROTO.
+ */
+int llvmtools_demangle(const struct llvmtools *t, const struct strv *names, const char *scratch,
+                       struct strv *ret, struct err *err);
 
 #endif

@@ -177,6 +177,21 @@ static void fill_source(const struct job *j, const struct profile_result *p,
     (void)json_object_set_new(source, "files", files);
 }
 
+/* Without the tool, or when it fails, the names stay as the program has them. */
+static void demangle(const struct job *j, const struct llvmtools *tools, struct linecov *l)
+{
+    struct strv names = {0}, plain = {0};
+    struct err err = {0};
+
+    for (size_t i = 0; i < l->n_functions; i++)
+        strv_add(&names, l->functions[i].name);
+    if (llvmtools_demangle(tools, &names, j->dir.path, &plain, &err) == 0)
+        for (size_t i = 0; i < l->n_functions; i++)
+            str_set(&l->functions[i].name, plain.v[i]);
+    strv_clear(&names);
+    strv_clear(&plain);
+}
+
 static int show_source(struct job *j, const struct profile_result *p, bool kit, struct err *err)
 {
     cleanup_free char *text = NULL, *pages = NULL;
@@ -189,6 +204,7 @@ static int show_source(struct job *j, const struct profile_result *p, bool kit, 
         rc = linecov_parse(text, size, kit, &l, err);
     if (rc < 0)
         return rc;
+    demangle(j, &p->tools, &l);
     source = json_object();
     fill_source(j, p, &l, source);
     linecov_clear(&l);

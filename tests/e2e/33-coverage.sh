@@ -130,6 +130,33 @@ assert_exit "when every input crashes" 1 "$FUZZCTL" coverage "$T/user.ini"
 assert_match "it is said that no profile came" 'wrote no profile' "$(cat "$T/err")"
 printf g >"$T/in/good"
 
+# ---- C++ ----
+cat >"$T/cxx.cc" <<'END'
+#include <unistd.h>
+namespace shapes {
+template <class T> struct box { T get(T v) const { return v + 1; } };
+static int never(int a, long b) { return a + (int)b; }
+static int inner(char c) { return box<int>().get(c) + (int)box<long>().get(c); }
+}
+int main(int argc, char **)
+{
+    char c = 0;
+    if (read(0, &c, 1) < 0 || argc > 9)
+        return shapes::never(argc, 2);
+    return shapes::inner(c) == 77 ? 0 : 0;
+}
+END
+AFL_QUIET=1 afl-clang-fast++ -O0 -o "$T/cxx-afl" "$T/cxx.cc" 2>/dev/null
+clang++ -O0 -fprofile-instr-generate -fcoverage-mapping -o "$T/cxx-cov" "$T/cxx.cc"
+printf g >"$T/in/good"
+user_spec cxx-cov ""
+sed -i 's/user-afl/cxx-afl/' "$T/user.ini"
+assert_exit "a program in C++" 0 "$FUZZCTL" --json coverage "$T/user.ini" --html "$T/cxx-html"
+assert_eq "has its names as they are written" "True" \
+    "$(value '"shapes::never(int, long)" in [f["name"] for f in s["functions"]]')"
+assert_eq "none as the linker has them" "[]" "$(value '[f["name"] for f in s["functions"] if f["name"].startswith("_Z")]')"
+check "in the pages, too" grep -rqs 'shapes::box' "$T/cxx-html"
+
 # ---- what is missing ----
 user_spec user-afl ""
 assert_exit "a build without coverage" 1 "$FUZZCTL" coverage "$T/user.ini"
