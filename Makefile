@@ -260,6 +260,8 @@ check-unit: units
 check-e2e: all
 	@$(run_tests) e2e
 
+# Each takes longer under the sanitizers.
+check-san: export UNIT_LIMIT ?= 400
 check-san:
 	@$(MAKE) --no-print-directory SAN=$(or $(SAN),1) BUILD=build-san programs units
 	@BUILD=build-san STRICT=$(STRICT) sh tests/run unit
