@@ -19,6 +19,7 @@
 #include "base/parse.h"
 
 #define WINDOW_LOG_MAX 25 /* 32 MiB of memory at most */
+#define MAGIC_BYTES    4
 #define PLAIN_BYTES    ((size_t)256 << 10)
 
 struct unzstd {
@@ -30,6 +31,7 @@ struct unzstd {
     uint64_t total, max_bytes;
     const char *rest; /* unpacked, and asked for while it was skipped to */
     size_t rest_n;
+    unsigned magic_n; /* bytes of the magic number that were there */
     bool frame_done;
     char why[128];
 };
@@ -87,6 +89,16 @@ static ssize_t fill(struct unzstd *u)
     return n < 0 ? -errno : n;
 }
 
+/* libzstd takes frames of its formats before 1.0 as well, for which it knows no limit of memory. */
+static bool magic_is_right(struct unzstd *u)
+{
+    for (size_t i = 0; i < u->in.size && u->magic_n < MAGIC_BYTES; i++, u->magic_n++) {
+        if ((unsigned char)u->in_buf[i] != (unsigned char)(ZSTD_MAGICNUMBER >> 8 * u->magic_n))
+            return false;
+    }
+    return true;
+}
+
 static ssize_t next_unpacked(struct unzstd *u, const void **ret)
 {
     ZSTD_outBuffer out = {u->out_buf, u->out_size, 0};
@@ -102,6 +114,8 @@ static ssize_t next_unpacked(struct unzstd *u, const void **ret)
             if (n == 0)
                 return u->frame_done ? 0 : refuse(u, "the file is cut short");
             u->in = (ZSTD_inBuffer){u->in_buf, (size_t)n, 0};
+            if (!magic_is_right(u))
+                return refuse(u, "it does not begin with a zstd frame");
         }
         if (u->frame_done)
             return refuse(u, "something follows the compressed frame");

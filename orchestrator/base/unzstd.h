@@ -10,7 +10,7 @@
 
 /*
  * The bytes of a file that anybody may have made: of one zstd frame, or plain. A frame must be whole, with a right checksum where it has one, and
- * nothing may follow it; it takes 32 MiB of memory at most and unpacks to max_bytes at most.
+ * nothing may follow it; of a format before that of zstd 0.8 it is refused. It takes 32 MiB of memory at most and unpacks to max_bytes at most.
  * Source: zstd.h, streaming decompression.
  */
 struct unzstd;

@@ -416,6 +416,26 @@ static void cut_anywhere_it_is_refused(void **state)
     assert_refused(path, "something follows the compressed frame");
 }
 
+/* libzstd would take the window of 128 MiB that it asks for, whatever limit is set. */
+static void a_frame_of_a_format_before_zstd_0_8_is_refused(void **state)
+{
+    char frame[64] = "\x27\xb5\x2f\xfd\0\x88";
+
+    (void)state;
+    for (char version = 0x1e; version <= 0x27; version++) {
+        cleanup_free char *path = NULL;
+
+        frame[0] = version;
+        path = put("old.tar.zst", frame, sizeof(frame));
+        assert_refused(path, "it does not begin with a zstd frame");
+    }
+    for (size_t n = 1; n < 4; n++) {
+        cleanup_free char *path = put("short.tar.zst", frame, n);
+
+        assert_refused(path, "it does not begin with a zstd frame");
+    }
+}
+
 static void a_large_member_is_an_input_that_cannot_be_run(void **state)
 {
     (void)state;
@@ -557,6 +577,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_no_right_archive_is_refused, begin),
         cmocka_unit_test_setup(an_empty_archive_has_no_inputs, begin),
         cmocka_unit_test_setup(cut_anywhere_it_is_refused, begin),
+        cmocka_unit_test_setup(a_frame_of_a_format_before_zstd_0_8_is_refused, begin),
         cmocka_unit_test_setup(a_large_member_is_an_input_that_cannot_be_run, begin),
         cmocka_unit_test_setup(a_file_with_holes_costs_no_time, begin),
         cmocka_unit_test_setup(what_is_packed_is_read_back, begin),
