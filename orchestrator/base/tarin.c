@@ -315,6 +315,7 @@ static int member(struct tarin *t, const char *block, char type, uint64_t size,
                   struct tarin_member *ret, struct err *err)
 {
     const size_t n_link = strnlen(block + AT_LINK, NAME_BYTES);
+    enum tarin_kind kind;
     size_t n;
 
     if (!t->has_name)
@@ -332,10 +333,10 @@ static int member(struct tarin *t, const char *block, char type, uint64_t size,
     case '\0':
     case '0':
     case '7': /* contiguous */
-        ret->kind = t->name[n - 1] == '/' ? TARIN_OTHER : TARIN_FILE;
+        kind = t->name[n - 1] == '/' ? TARIN_OTHER : TARIN_FILE;
         break;
     case '1':
-        ret->kind = TARIN_HARDLINK;
+        kind = TARIN_HARDLINK;
         break;
     case '2': /* symbolic link */
     case '3': /* devices */
@@ -344,7 +345,7 @@ static int member(struct tarin *t, const char *block, char type, uint64_t size,
     case '6': /* fifo */
     case 'D': /* GNU: the names of a folder, which are its bytes */
     case 'V': /* GNU: the archive's own name */
-        ret->kind = TARIN_OTHER;
+        kind = TARIN_OTHER;
         break;
     case 'S':
         return bad(t, err, "sparse files are not allowed");
@@ -353,7 +354,7 @@ static int member(struct tarin *t, const char *block, char type, uint64_t size,
     }
     if (size > 0 && type >= '1' && type <= '6')
         return bad(t, err, "a link, folder or device is said to have bytes");
-    *ret = (struct tarin_member){.kind = ret->kind, .name = t->name, .link = t->link, .size = size};
+    *ret = (struct tarin_member){.kind = kind, .name = t->name, .link = t->link, .size = size};
     t->rest = size;
     t->pad = (BLOCK - size % BLOCK) % BLOCK;
     t->has_name = t->has_link = t->has_size = false;
