@@ -7,7 +7,11 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd harnesses/chunk_frame/afl tests/bench/standin
 
-AFL_FUZZ=$BUILD/tests/bench/standin
+# It says that it is of the version that the harnesses were built with.
+version=$(afl-fuzz -h 2>&1 | sed -n 's/.*afl-fuzz\(++[0-9]\.[0-9][0-9][a-z]\).*/\1/p' | head -n 1)
+LC_ALL=C sed "s/++4\.04c/${version:-++4.04c}/g" "$BUILD/tests/bench/standin" >"$T/standin"
+chmod 755 "$T/standin"
+AFL_FUZZ=$T/standin
 export AFL_FUZZ
 cat >"$T/many.ini" <<END
 [campaign]
