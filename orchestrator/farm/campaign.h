@@ -124,7 +124,7 @@ bool campaign_wants_judging(const struct campaign *c, size_t i);
 void campaign_judged(struct campaign *c, size_t i, bool clean, const char *words);
 /* Why target i was skipped, or NULL. Borrowed. */
 const char *campaign_skipped(const struct campaign *c, size_t i);
-/* Kills for memory in a target's instances so far, of all sessions. */
+/* Kills for memory in a target's instances so far, of all sessions; looks into their cgroups. */
 int64_t campaign_oom_kills(const struct campaign *c, const char *target);
 /* What isolation does not hold for it, a line each: the host's mechanism, and targets that cannot use all of it. Caller frees. */
 char *campaign_isolation_why(const struct campaign *c);

@@ -104,8 +104,10 @@ int64_t campaign_oom_kills(const struct campaign *c, const char *target)
     for (size_t i = 0; i < c->plan->n_targets; i++) {
         const struct target *t = c->targets[i];
 
-        for (size_t k = 0; strcmp(t->spec->name, target) == 0 && k < t->spec->n_instances; k++)
+        for (size_t k = 0; strcmp(t->spec->name, target) == 0 && k < t->spec->n_instances; k++) {
+            instance_look_oom(t->instances[k]);
             sum += instance_oom_kills(t->instances[k]);
+        }
     }
     return sum;
 }
