@@ -68,8 +68,10 @@ END
     for v in "$@"; do echo "    $v"; done
 }
 
+# Enough for what must happen twice, with a pause between, on a host that does other things, too.
+each=$((7 * ${FZ_SLOW:-1}))s
 {
-    head_of_spec chaos 4s
+    head_of_spec chaos $each
     for fault in oom leak sysv sleepers forkbomb escape loop stop oomadj fill fds; do
         target "$fault" dynamic
     done
@@ -87,7 +89,7 @@ END
     target killed dynamic
 } >"$T/chaos.ini"
 {
-    head_of_spec static 4s
+    head_of_spec static $each
     for fault in oom sleepers forkbomb escape; do
         target "$fault" static
     done
@@ -143,7 +145,7 @@ watch_campaign() { # CAMPAIGN
         printf '%s' "$doc" | jq -r '.campaigns[0].targets[] | select(.state == "running") |
             "\(.name) \(.execs_done) \(.oom_kills)"' >>"$T/samples.$1"
         printf '%s' "$doc" | jq -e '.campaigns[0].verdict // "" | . != ""' >/dev/null && return 0
-        [ $(($(date +%s) - began)) -lt $((200 * ${FZ_SLOW:-1})) ] || return 1
+        [ $(($(date +%s) - began)) -lt $((300 * ${FZ_SLOW:-1})) ] || return 1
         [ "$1" != chaos ] || { kill_from_outside; note_limits; }
         sleep 0.5
     done
