@@ -108,6 +108,7 @@ int main(int argc, char **argv)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
     text = read_job(&n);
     if (text == NULL)
         fatal("the job is longer than %d bytes or cannot be read", JOB_MAX_BYTES);

@@ -317,6 +317,7 @@ static int conclude(struct replay *r, int rc, const struct err *err)
 {
     const int64_t took_ms = clock_now_ms() - r->progress.began_ms;
     size_t edges = r->seen != NULL ? map_edges(r->seen, r->seen_bytes) : 0;
+    size_t not_run = (size_t)r->unread + r->inputs.n - r->ended;
     char count[32], took[32];
 
     manyrun_progress_clear(&r->progress);
@@ -337,9 +338,12 @@ static int conclude(struct replay *r, int rc, const struct err *err)
                        r->inputs.n - r->ended, r->inputs.n, r->inputs.n == 1 ? "" : "s");
     else if (rc < 0)
         (void)cmd_fail(&cmd_replay, EXIT_ERROR, "%s", err->msg);
-    if (!r->env->json && (!r->env->quiet || r->failed > 0))
-        printf("%ld passed, %ld failed%s\n", r->passed, r->failed,
-               r->unread > 0 ? ", and some could not be run" : "");
+    if (!r->env->json && (!r->env->quiet || r->failed > 0)) {
+        printf("%ld passed, %ld failed", r->passed, r->failed);
+        if (not_run > 0)
+            printf(", %zu not run", not_run);
+        putchar('\n');
+    }
     if (r->failed > 0)
         return EXIT_FINDINGS;
     return rc < 0 || r->unread > 0 ? EXIT_ERROR : EXIT_DONE;

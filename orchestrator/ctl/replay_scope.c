@@ -17,6 +17,7 @@
 #include "ctl/private_dir.h"
 #include "sys/cgroup.h"
 #include "sys/guard.h"
+#include "sys/proc_child.h"
 
 #define FS         "/sys/fs/cgroup"
 #define PREFIX     "fuzzctl"
@@ -30,6 +31,7 @@ struct replay_scope {
     struct cgroup *cg;
     struct private_dir folder;
     struct guard *guard;
+    struct proc_sweep sweep; /* of what leaves its program; a cgroup has it, too */
 };
 
 static void clean(void *ctx)
@@ -69,6 +71,7 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
     char name[64];
     int rc;
 
+    s->sweep.n = -1;
     rc = private_dir_open(&s->folder, err);
     if (rc < 0) {
         replay_scope_close(s);
@@ -81,6 +84,7 @@ int replay_scope_open(int64_t memory_bytes, struct strv *ret_procs, struct repla
     if (cgroup_create(s->root, name, &lim, &s->cg, NULL) == 0)
         cgroup_procs_paths(s->cg, CGROUP_T, ret_procs);
     s->guard = guard_open(clean, s);
+    proc_sweep_begin(&s->sweep);
     *ret = s;
     return 0;
 }
@@ -120,6 +124,7 @@ void replay_scope_close(struct replay_scope *s)
     if (s == NULL)
         return;
     clean(s);
+    proc_sweep_end(&s->sweep);
     guard_close(s->guard);
     cgroup_root_free(s->root);
     free(s);

@@ -40,7 +40,8 @@ void proc_child_kill_tree(pid_t pid);
 
 /*
  * Makes this process the parent of whatever loses its own below it, remembers the children it has, and at the end kills and reaps those that
- * came since: what a program that has ended left running. Only in the main thread; elsewhere, or with more children than fit, it does nothing.
+ * came since: what a program that has ended left running. Only in the main thread; elsewhere, or with more
+ * children at the begin than fit, it does nothing.
  * Source: PR_SET_CHILD_SUBREAPER(2const), proc(5) task/TID/children.
  */
 struct proc_sweep {

@@ -22,8 +22,8 @@
 #define ROUNDS   200
 #define PAUSE_US 5000
 
-/* Children of the main thread, at most max; -1 when there are more or they cannot be told. */
-static int children(pid_t *ret, int max)
+/* Children of the main thread, at most max; -1 when they cannot be told. *ret_more: there are others. */
+static int children(pid_t *ret, int max, bool *ret_more)
 {
     char path[64], buf[4096];
     char *p = buf, *word;
@@ -38,11 +38,17 @@ static int children(pid_t *ret, int max)
     if (len < 0)
         return -1;
     buf[len] = '\0';
+    /* What is cut off is no pid. */
+    *ret_more = len == (ssize_t)sizeof(buf) - 1;
+    if (*ret_more)
+        *(char *)memrchr(buf, ' ', (size_t)len) = '\0';
     while ((word = strsep(&p, " ")) != NULL) {
         if (*word == '\0' || parse_u64(word, INT32_MAX, &child) < 0)
             continue;
-        if (n == max)
-            return -1;
+        if (n == max) {
+            *ret_more = true;
+            break;
+        }
         ret[n++] = (pid_t)child;
     }
     return n;
@@ -50,11 +56,15 @@ static int children(pid_t *ret, int max)
 
 void proc_sweep_begin(struct proc_sweep *s)
 {
+    bool more;
+
     s->n = -1;
     s->was_subreaper = 0;
     if (gettid() != getpid() || prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper) < 0)
         return;
-    s->n = children(s->before, (int)(sizeof(s->before) / sizeof(s->before[0])));
+    s->n = children(s->before, (int)(sizeof(s->before) / sizeof(s->before[0])), &more);
+    if (more)
+        s->n = -1;
     if (s->n >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         s->n = -1;
 }
@@ -71,7 +81,8 @@ static bool was_there(const struct proc_sweep *s, pid_t pid)
 static int round_of(const struct proc_sweep *s)
 {
     pid_t now[256];
-    int n = children(now, (int)(sizeof(now) / sizeof(now[0]))), found = 0;
+    bool more;
+    int n = children(now, (int)(sizeof(now) / sizeof(now[0])), &more), found = 0;
 
     for (int i = 0; i < n; i++) {
         if (was_there(s, now[i]))
