@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 
     log_init("fuzzctl", LOG_LEVEL_WARN);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to tell and to clean up after */
+    (void)signal(SIGXFSZ, SIG_IGN); /* an error to tell of and to clean up after */
     argc = shared_options(argc, argv, &env, &state);
     if (argc < 0)
         return EXIT_USAGE;
