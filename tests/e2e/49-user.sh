@@ -120,6 +120,10 @@ assert_eq "a folder elsewhere stays as it was" "keep 0 700" \
 rm "$out/main" && mv "$out/moved" "$out/main"
 
 # ---- all that runs the program, before, beside and after -----------------------------------------
+# A guest has no compiler for it, and in user-mode Linux no room where a sanitizer's shadow must lie.
+if [ -n "${FZ_CRASHER-}" ] && ! command -v afl-clang-fast >/dev/null; then
+    exit 0
+fi
 mkdir "$T/uids" && chmod 1777 "$T/uids"
 cat >"$T/t.c" <<'END'
 #include <fcntl.h>
