@@ -40,7 +40,7 @@ execs=$(status "$instance.execs_done")
 assert_match "the instance has a pid" '^[1-9][0-9]*$' "$pid"
 [ "$pid" -gt 1 ] && kill -KILL "$pid"
 came_back() {
-    fuzzing && [ "$(status "$instance.restarts")" -eq 1 ] && [ "$(status "$instance.pid")" != "$pid" ]
+    [ "$(status "$instance.restarts")" -eq 1 ] && [ "$(status "$instance.pid")" != "$pid" ] && fuzzing
 }
 check "a killed instance comes back" wait_for 15 came_back
 check "its executions are not counted anew" wait_for 5 counting "$((execs - 1))"
@@ -48,7 +48,7 @@ keeper=$(status "$instance.keeper_pid")
 pid=$(status "$instance.pid")
 [ "$keeper" -gt 1 ] && kill -KILL "$keeper"
 keeper_back() {
-    fuzzing && [ "$(status "$instance.restarts")" -eq 2 ]
+    [ "$(status "$instance.restarts")" -eq 2 ] && fuzzing
 }
 check "a killed keeper is replaced" wait_for 15 keeper_back
 assert_eq "and what it left is gone" dead "$(alive "$pid" && echo alive || echo dead)"

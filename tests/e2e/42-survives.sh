@@ -70,7 +70,7 @@ keeper=$(status "$instance.keeper_pid")
 daemon=$(status .fuzzd.pid)
 [ "$keeper" -gt 1 ] && [ "$daemon" -gt 1 ] && kill -KILL "$daemon" "$keeper"
 back() {
-    fuzzing && [ "$(status "$instance.pid")" != "$pid" ]
+    [ "$(status "$instance.pid")" != "$pid" ] && fuzzing
 }
 check "fuzzd and keeper killed together: it comes back" wait_for 20 back
 assert_exit "stop succeeds" 0 "$FUZZCTL" stop live

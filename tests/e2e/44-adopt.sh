@@ -127,7 +127,7 @@ for key in 'keeper', 'afl':
 open(path, 'w').write(body + 'sum=' + hashlib.sha256(body.encode()).hexdigest() + '\n')" "$record" "$1" "$2"
 }
 new_afl() { # another than it was
-    fuzzing && [ "$(status "$instance.pid")" != "$pid" ] && [ "$(status "$instance.pid")" != "$stranger" ]
+    [ "$(status "$instance.pid")" != "$pid" ] && [ "$(status "$instance.pid")" != "$stranger" ] && fuzzing
 }
 forge "$stranger" ""
 check "peers 10: with a reused pid on record the instance is started anew" wait_for 15 new_afl

@@ -22,7 +22,7 @@ fuzzing() {
     [ "$(status state)" = fuzzing ]
 }
 new_afl() {
-    fuzzing && [ "$(status pid)" != "$pid" ]
+    [ "$(status pid)" != "$pid" ] && fuzzing
 }
 says() {
     seen=$(status reason)
