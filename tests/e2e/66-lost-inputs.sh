@@ -4,6 +4,7 @@
 # told as lost by status, report, verify and verdict. And a state directory that was packed and
 # unpacked holds the same inputs as before, for verify and for a resume.
 # limit: 300
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
 

@@ -3,6 +3,7 @@
 # A state directory without space: below the floor, and with not a block left, the campaign stands still, nothing
 # half-written counts, afl-fuzz that died of it is not given up; with space again it all goes on by itself.
 # limit: 375
+# cores: shared
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl
 

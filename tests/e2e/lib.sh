@@ -87,7 +87,8 @@ END
 }
 
 # small_disk NAME: the state directory lies on a file system of 24 MiB, which $FZ_STATE/filler may fill; without one
-# the script ends with NAME skipped.
+# the script ends with NAME skipped. Those that use it are of one lane, "shared": fuzzd names its cgroups by device and
+# inode of the state directory, which the next file system has again.
 small_disk() {
     if ! mount -t tmpfs -o size=24m,mode=700 tmpfs "$FZ_STATE" 2>/dev/null; then
         skip "$1" "a tmpfs cannot be mounted here"
