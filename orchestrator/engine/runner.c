@@ -151,22 +151,38 @@ static int run_native(struct worker *w, const uint8_t *data, size_t size, struct
     return rc;
 }
 
+/* A first run of a process that is to be like the others' is followed by a second. */
+static int run_once(struct worker *w, const uint8_t *data, size_t size, struct forkserver_run *ret,
+                    struct err *err)
+{
+    const bool cold = w->shared->job->alike && !forkserver_waits(w->fs);
+    int rc = forkserver_run(w->fs, data, size, ret, err);
+
+    if (rc == 0 && cold && ret->end == FORKSERVER_OK && forkserver_waits(w->fs))
+        rc = forkserver_run(w->fs, data, size, ret, err);
+    return rc;
+}
+
 static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct runner_result *r,
                     struct err *err)
 {
     const struct runner_job *job = w->shared->job;
     const int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS;
+    const bool behind = forkserver_waits(w->fs);
     int rc;
 
     r->run.end = FORKSERVER_LOST;
     for (int i = 0; i < attempts && r->run.end == FORKSERVER_LOST; i++) {
-        bool cold = job->alike && !forkserver_waits(w->fs);
-
-        rc = forkserver_run(w->fs, data, size, &r->run, err);
-        if (rc == 0 && cold && r->run.end == FORKSERVER_OK && forkserver_waits(w->fs))
-            rc = forkserver_run(w->fs, data, size, &r->run, err);
+        rc = run_once(w, data, size, &r->run, err);
         if (rc < 0)
             return rc;
+    }
+    /* Its process is gone, so this one is the first of another. */
+    if (behind && (r->run.end == FORKSERVER_CRASH || r->run.end == FORKSERVER_TIMEOUT)) {
+        rc = run_once(w, data, size, &r->run, err);
+        if (rc < 0)
+            return rc;
+        r->after_others = r->run.end == FORKSERVER_OK;
     }
     r->map = forkserver_map(w->fs);
     r->map_bytes = forkserver_map_bytes(w->fs);

@@ -13,7 +13,7 @@
 
 /*
  * Runs many inputs in several servers of one program, each with a thread and a core of its own. Inputs are named by a number;
- * they are handed out in their order and end in any. An input that its server died of, and in batches one that ended badly, is run once
+ * they are handed out in their order and end in any. An input that its server died of, and one that ended badly behind others, is run once
  * more in a fresh one, so that nobody is blamed for another's damage.
  */
 enum runner_engine {
@@ -34,8 +34,8 @@ struct runner_result {
     int code; /* 0; or -errno: the input could not be read or is too large, and nothing was run */
     struct forkserver_run run; /* from here on only with code 0 */
     int64_t cpu_us;            /* of batches, where it was long enough to look at; else 0 */
-    bool after_others;   /* of batches: ended badly behind others; run is what it did alone, well */
-    const uint8_t *data; /* the input; of the call only */
+    bool after_others;         /* ended badly behind others; run is what it did alone, well */
+    const uint8_t *data;       /* the input; of the call only */
     size_t size;
     const uint8_t *map;      /* in buckets; of the call only; NULL of a native run */
     size_t map_bytes, edges; /* 0 then */

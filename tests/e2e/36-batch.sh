@@ -97,8 +97,10 @@ printf X >"$T/stateful/1"
 printf x >"$T/stateful/2"
 printf X >"$T/stateful/3"
 printf abc >"$T/stateful/4"
-assert_exit "who fails behind others only" 10 "$FUZZCTL" replay --engine batch --jobs 1 --harness "$KIT" "$T/stateful"
-assert_eq "is told as that" "$T/stateful/3: stateful: passes alone, fails behind other inputs" "$(grep stateful "$T/out")"
+for e in batch fork; do
+    assert_exit "$e: who fails behind others only" 10 "$FUZZCTL" replay --engine $e --jobs 1 --harness "$KIT" "$T/stateful"
+    assert_eq "$e: is told as that" "$T/stateful/3: stateful: passes alone, fails behind other inputs" "$(grep stateful "$T/out")"
+done
 assert_match "and no other is" "^3 passed, 1 failed" "$(cat "$T/out")"
 assert_exit "distill sets it aside" 0 "$FUZZCTL" distill --jobs 1 --harness "$KIT" "$T/stateful" --json -o "$T/distilled"
 assert_eq "as unstable" "unstable" "$(jq -r '.set_aside[].why' "$T/out" | sort -u)"

@@ -311,12 +311,14 @@ static void who_fails_behind_others_only_is_told_apart(void **state)
     set_add(&s, "x", 1);
     set_add(&s, "X", 1);
     set_add(&s, "abc", 3);
-    o = run_set(&s, program, RUNNER_BATCH, 1, 1000);
-    for (size_t i = 0; i < s.n; i++) {
-        assert_int_equal(o[i].run.end, FORKSERVER_OK);
-        assert_int_equal(o[i].after_others, i == 2);
+    for (size_t e = 0; e < 2; e++) {
+        o = run_set(&s, program, e == 0 ? RUNNER_BATCH : RUNNER_FORK, 1, 1000);
+        for (size_t i = 0; i < s.n; i++) {
+            assert_int_equal(o[i].run.end, FORKSERVER_OK);
+            assert_int_equal(o[i].after_others, i == 2);
+        }
+        outcomes_free(o, s.n);
     }
-    outcomes_free(o, s.n);
     set_clear(&s);
 }
 
