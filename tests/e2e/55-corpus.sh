@@ -68,7 +68,9 @@ END
 build() { # OUT FLAGS...
     out=$1
     shift
-    AFL_QUIET=1 afl-clang-fast -O1 "$@" -o "$out" "$T/ladder.c" >/dev/null 2>&1
+    AFL_QUIET=1 afl-clang-fast -O1 "$@" -o "$out" "$T/ladder.c" >"$T/built" 2>&1 && return
+    not_ok "${out##*/} is built"
+    sed 's/^/  | /' "$T/built"
 }
 build "$T/ladder" -DSLEEPS=0 -DFAILS=0
 mkdir "$T/in"
@@ -80,6 +82,10 @@ before=$(find "$T/in" -type f -exec sha256sum {} + | sort)
 # ---- twice -----------------------------------------------------------------------------------
 spec twice "$T/ladder" "$T/in" 6s
 "$FUZZCTL" run "$T/twice.ini" >"$T/out" 2>&1
+if [ -d "$FZ_STATE/campaigns/twice" ]; then ok "a campaign runs"; else
+    not_ok "a campaign runs"
+    sed 's/^/  | /' "$T/out"
+fi
 assert_match "afl-fuzz begins with a folder of the run's" "/campaigns/twice/[^/]*/seeds/twice/start$" "$(given twice)"
 assert_eq "of seeds that do the same one is enough" 1 "$(find "$(given twice)" -type f | wc -l)"
 assert_eq "the seeds are as they were" "$before" "$(find "$T/in" -type f -exec sha256sum {} + | sort)"
