@@ -34,15 +34,21 @@ struct replay_scope {
     struct proc_sweep sweep; /* of what leaves its program; a cgroup has it, too */
 };
 
+static void end_group(struct replay_scope *s)
+{
+    if (s->cg == NULL)
+        return;
+    (void)cgroup_destroy(s->cg, DESTROY_MS);
+    cgroup_free(s->cg);
+    cgroup_prune(s->root);
+}
+
+/* What the guard does in our stead. */
 static void clean(void *ctx)
 {
     struct replay_scope *s = ctx;
 
-    if (s->cg != NULL) {
-        (void)cgroup_destroy(s->cg, DESTROY_MS);
-        cgroup_free(s->cg);
-        cgroup_prune(s->root);
-    }
+    end_group(s);
     private_dir_close(&s->folder);
 }
 
@@ -123,8 +129,10 @@ void replay_scope_close(struct replay_scope *s)
 {
     if (s == NULL)
         return;
-    clean(s);
+    end_group(s);
+    /* Before the folder, into which who still runs may write. */
     proc_sweep_end(&s->sweep);
+    private_dir_close(&s->folder);
     guard_close(s->guard);
     cgroup_root_free(s->root);
     free(s);

@@ -76,7 +76,7 @@ static void put(pid_t *sessions, size_t *n, message m)
         }
 }
 
-static void stand_apart(int fd)
+static void stand_apart(void)
 {
     cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t all;
@@ -86,7 +86,6 @@ static void stand_apart(int fd)
     (void)prctl(PR_SET_PDEATHSIG, 0);
     (void)prctl(PR_SET_NAME, "fuzz-guard");
     (void)setsid();
-    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     /* A reader of our owner's output waits for its last writer. */
     for (int i = 0; null >= 0 && i <= STDERR_FILENO; i++)
         (void)dup2(null, i);
@@ -99,7 +98,7 @@ static void guard_main(int fd, void (*clean)(void *ctx), void *ctx)
     size_t n = 0, i;
     message m = 0;
 
-    stand_apart(fd);
+    stand_apart();
     while (recv(fd, &m, sizeof(m), 0) == (ssize_t)sizeof(m)) {
         if (m == 0)
             _exit(0);

@@ -32,6 +32,7 @@ static int children(pid_t *ret, int max, bool *ret_more)
     ssize_t len;
     int n = 0;
 
+    *ret_more = false;
     (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     fd = open(path, O_RDONLY | O_CLOEXEC);
     len = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
