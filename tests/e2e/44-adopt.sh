@@ -113,7 +113,7 @@ record=$(find "$FZ_STATE/campaigns/k" -name 'a.main.run')
 kill_daemon
 kill_pid "$(recorded keeper "$record")"
 wait_for 5 dead "$pid"
-sleep 600 &
+sleep $((600 * ${FZ_SLOW:-1})) &
 stranger=$!
 forge() { # PID START: the record names this process as keeper and afl-fuzz; START empty: as it was
     python3 -c "
@@ -176,9 +176,9 @@ is_sleep() {
 replay_left() {
     if [ "$(id -u)" -ne 0 ] && [ "$(cat /proc/1/comm)" = systemd ]; then
         # From his session's group an ordinary user can move nothing; from one of his manager's he can.
-        systemd-run --user --scope --quiet sleep 100 &
+        systemd-run --user --scope --quiet sleep $((100 * ${FZ_SLOW:-1})) &
     else
-        sleep 100 &
+        sleep $((100 * ${FZ_SLOW:-1})) &
     fi
     left=$!
     wait_for 10 is_sleep
@@ -220,7 +220,7 @@ else
     kill_daemon
     check "a fuzzd that is killed leaves its cgroups" test -n "$(left)"
     leaf=$(find "$(left | head -n 1)" -type d | tail -n 1)
-    sleep 600 &
+    sleep $((600 * ${FZ_SLOW:-1})) &
     stranger=$!
     echo $stranger >"$leaf/cgroup.procs"
     assert_exit "a verb that finds none" 0 "$FUZZCTL" list

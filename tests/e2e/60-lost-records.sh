@@ -52,7 +52,7 @@ assert_exit "stop succeeds" 0 "$FUZZCTL" stop lost
 rm -rf "$T/copy"
 
 # A record names whoever it likes; nobody dies of that.
-sleep 1000 &
+sleep $((1000 * ${FZ_SLOW:-1})) &
 stranger=$!
 assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/lost.ini"
 check "it fuzzes" wait_for 40 fuzzing

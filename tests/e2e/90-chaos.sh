@@ -9,7 +9,7 @@
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so tests/chaos/dynamic tests/chaos/static
 
-# A guest takes a second for some megabytes: FZ_CHAOS_MEMORY. A static program shares it with its afl-fuzz.
+# A guest is short of memory: FZ_CHAOS_MEMORY. A static program shares it with its afl-fuzz.
 MEMORY_MB=${FZ_CHAOS_MEMORY:-256}
 mkdir -p "$T/seeds" "$T/marks/dynamic/victim" "$T/marks/static" "$T/canary"
 printf 'AAAA' >"$T/seeds/a"
@@ -18,7 +18,7 @@ echo keep >"$T/canary/file"
 echo gone >"$T/marks/dynamic/victim/file"
 
 # A canary of no relation to fuzzd, in the same session as the test.
-sleep 600 &
+sleep $((600 * ${FZ_SLOW:-1})) &
 canary=$!
 canary_groups=$(cat "/proc/$canary/cgroup")
 canary_start=$(sed 's/.*) //' "/proc/$canary/stat" | cut -d' ' -f20)
