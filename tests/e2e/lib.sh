@@ -184,7 +184,8 @@ two_cores() {
     taskset -cp "$two" $$ >/dev/null
 }
 
-# crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging.
+# crasher_campaign: $T/k.ini, one instance on a target that keeps crashing and hanging. An afl-fuzz whose only seed
+# takes longer than its timeout leaves.
 crasher_campaign() {
     if [ -n "${FZ_CRASHER-}" ]; then
         cp "$FZ_CRASHER" "$T/crasher" # where there is no compiler
@@ -197,15 +198,15 @@ crasher_campaign() {
 [campaign]
 name = k
 root = $T
-budget = 90s
+budget = $((90 * ${FZ_SLOW:-1}))s
 cores = 1
 
 [target a]
 harness = crasher
 seeds = seeds
 instances = 1
-timeout = 40ms
-hang_timeout = 100ms
+timeout = $((40 * ${FZ_SLOW:-1}))ms
+hang_timeout = $((100 * ${FZ_SLOW:-1}))ms
 END
 }
 
@@ -279,6 +280,11 @@ fz_cleanup() {
             echo "  $fz_c"
             find "$fz_c" -depth -type d -exec rmdir {} \; 2>/dev/null
         done
+    fi
+    # Of a guest nothing is kept but what it says.
+    if [ "$FZ_FAILED" -ne 0 ] && [ -n "${FZ_VM_MODE-}" ] && [ -f "$FZ_STATE/fuzzd.log" ]; then
+        echo "  the log of fuzzd:"
+        tail -n 15 "$FZ_STATE/fuzzd.log" | cut -c1-200 | sed 's/^/  /'
     fi
     # Run by tests/run, the directory is read once more there, and then removed.
     [ -n "${FZ_RUN_DIR-}" ] || rm -rf "$T"
