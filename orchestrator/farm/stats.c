@@ -160,7 +160,8 @@ static const struct stats_key *find_key(const char *name, size_t n, bool statsd)
     for (size_t i = 0; i < sizeof(stats_keys) / sizeof(stats_keys[0]); i++) {
         const char *want = statsd ? stats_keys[i].statsd : stats_keys[i].name;
 
-        if (want != NULL && strncmp(want, name, n) == 0 && want[n] == '\0')
+        /* A name read from outside may have a zero byte within its n. */
+        if (want != NULL && strlen(want) == n && memcmp(want, name, n) == 0)
             return &stats_keys[i];
     }
     return NULL;

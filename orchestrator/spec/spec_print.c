@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/parse.h"
 
 /* True when "key = s" reads back as s. */
@@ -33,13 +35,25 @@ static void print_text(const char *key, const char *s, FILE *out)
     }
 }
 
-/* A path below root as relative to it, so that the text does not depend on where the tree lies. */
-static const char *relative(const struct spec *spec, const char *path)
+static bool is_blank(char c)
 {
-    size_t n = strlen(spec->root);
+    return c == ' ' || c == '\t';
+}
+
+/*
+ * A path below root as relative to it, so that the text does not depend on where the tree lies. Blanks
+ * around a value are no part of it: those of a path are put behind "./" and before "/.". Caller frees.
+ */
+static char *relative(const struct spec *spec, const char *path)
+{
+    const size_t n = strlen(spec->root);
+
     if (n > 1 && strncmp(path, spec->root, n) == 0 && path[n] == '/')
-        return path + n + 1;
-    return strcmp(path, spec->root) == 0 ? "." : path;
+        path += n + 1;
+    else if (strcmp(path, spec->root) == 0)
+        path = ".";
+    return xasprintf("%s%s%s", is_blank(*path) ? "./" : "", path,
+                     *path != '\0' && is_blank(path[strlen(path) - 1]) ? "/." : "");
 }
 
 /* A value that was made absolute; root itself stays so. */
@@ -68,8 +82,11 @@ static void print_list(const struct spec *spec, const struct spec_key *k, const 
                        FILE *out)
 {
     (void)fprintf(out, "%s =\n", k->name);
-    for (size_t i = 0; i < list->n; i++)
-        print_item(k->type == SPEC_PATH_LIST ? relative(spec, list->v[i]) : list->v[i], out);
+    for (size_t i = 0; i < list->n; i++) {
+        cleanup_free char *path = k->type == SPEC_PATH_LIST ? relative(spec, list->v[i]) : NULL;
+
+        print_item(path != NULL ? path : list->v[i], out);
+    }
 }
 
 static void print_words(const struct spec_key *k, const struct strv *words, FILE *out)
@@ -116,10 +133,13 @@ static void print_key(const struct spec *spec, const struct spec_key *k, const v
     case SPEC_PATH_FILE:
     case SPEC_PATH_PROGRAM:
         text = *(const char *const *)field;
-        if (text == NULL)
+        if (text == NULL) {
             (void)fprintf(out, "# %s is not set\n", k->name);
-        else
-            print_text(k->name, is_path(k) ? relative(spec, text) : text, out);
+        } else {
+            cleanup_free char *path = is_path(k) ? relative(spec, text) : NULL;
+
+            print_text(k->name, path != NULL ? path : text, out);
+        }
         return;
     }
 }

@@ -152,6 +152,24 @@ static void a_fixture_gives_what_is_wanted(void **state)
 
 static const char minimal[] = "[target x]\nharness = bin/harness\nseeds = seeds\n";
 
+static void blanks_around_a_path_are_printed_so_that_they_are_read(void **state)
+{
+    (void)state;
+    cleanup_free char *text = xasprintf("%sdictionary = ./ d /.\n", minimal);
+    cleanup_free char *effective = NULL, *again = NULL;
+
+    put(" d ", "\"x\"\n", 0600);
+    put("blank.ini", text, 0600);
+    cleanup_free char *first = outcome("blank.ini", &effective);
+    assert_non_null(effective);
+    assert_non_null(strstr(effective, "\ndictionary = ./ d /.\n"));
+    put("blank.ini", effective, 0600);
+    cleanup_free char *second = outcome("blank.ini", &again);
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_string_equal(again, effective);
+}
+
 static struct spec *load(const char *text, const struct spec_overrides *ov)
 {
     struct spec_faults faults = {0};
@@ -395,6 +413,7 @@ static int compare_names(const void *a, const void *b)
 int main(void)
 {
     static const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(blanks_around_a_path_are_printed_so_that_they_are_read),
         cmocka_unit_test(flag_beats_environment_beats_file),
         cmocka_unit_test(a_bad_override_is_a_fault_of_its_own_name),
         cmocka_unit_test(a_file_that_cannot_be_read_is_an_error),

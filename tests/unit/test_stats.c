@@ -104,6 +104,21 @@ static void stats_skips_hostile_values(void **state)
     free(text);
 }
 
+/* Read on behind the name of a key, some byte is zero as the one that ends it is. */
+static void stats_knows_no_name_with_a_zero_byte_in_it(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= 256; n++) {
+        struct stats st = {0};
+        char line[300] = "edges_found";
+
+        memset(line + 12, 'x', n - 1);
+        memcpy(line + 11 + n, " : 5\n", 5);
+        (void)stats_parse(line, 11 + n + 5, &st);
+        assert_int_equal(st.edges_found, 0);
+    }
+}
+
 static void stats_refuses_an_endless_file(void **state)
 {
     (void)state;
@@ -233,6 +248,7 @@ int main(void)
         cmocka_unit_test(stats_reads_what_4_21c_writes),
         cmocka_unit_test(stats_torn_at_any_length_changes_nothing),
         cmocka_unit_test(stats_skips_hostile_values),
+        cmocka_unit_test(stats_knows_no_name_with_a_zero_byte_in_it),
         cmocka_unit_test(stats_refuses_an_endless_file),
         cmocka_unit_test(statsd_reads_what_4_04c_sends),
         cmocka_unit_test(statsd_cut_at_any_length_is_read_by_whole_gauges),
