@@ -2,8 +2,7 @@
 /*
  * Packed corpora that anybody may have made. The first byte of the input chooses what the rest is:
  * 0 a tar, 1 a tar whose checksums are put right here, so that its fields are reached, 2 a zstd frame,
- * 3 a list of members from which a tar is made, in each way that names and sizes can be told: of that
- * it is known what it has to read as.
+ * 3 a list of members, of which tarout makes a tar: of that it is known what it has to read as.
  * A tar is to read compressed as it does plain; bits 2 and 3 say in what pieces, bit 4 whether tarout
  * compresses. An archive has the same members whether their bytes are read or passed over, and what
  * tarout writes of its files is taken and reads as they do.
@@ -16,7 +15,6 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/tarin.h"
 #include "base/tarout.h"
@@ -27,18 +25,13 @@ static const char *const reach[] = {"accepted",  "refused",  "frame",  "file", "
                                     "long_name", "repaired", "listed", NULL};
 const struct fz_target fz_target = {"selftest-tar", 512u << 20, ids, reach, NULL};
 
-#define BLOCK               512u
-#define AT_SIZE             124u
-#define AT_SUM              148u
-#define AT_TYPE             156u
-#define AT_LINK             157u
-#define AT_MAGIC            257u
-#define AT_PREFIX           345u
-#define UNPACKED_MAX        ((uint64_t)1 << 20)
-#define MEMORY_MAX          ((uint64_t)48 << 20) /* the window of 32 MiB, buffers, a heap's slack */
-#define LISTED_BYTES        (128u << 10)
-#define LISTED_MEMBER_BYTES (9u << 10) /* of names and headers, and of 255 bytes */
-#define USTAR_NAME          255u       /* what a header has room for */
+#define BLOCK        512u
+#define AT_SIZE      124u
+#define AT_SUM       148u
+#define UNPACKED_MAX ((uint64_t)1 << 20)
+#define MEMORY_MAX   ((uint64_t)48 << 20) /* the window of 32 MiB, buffers, a heap's slack */
+#define LISTED_BYTES (128u << 10)
+#define USTAR_NAME   255u /* what a header has room for */
 
 enum how { READ_ALL, READ_SOME, READ_NONE };
 
@@ -96,12 +89,11 @@ static void check_member(const struct tarin_member *m)
 {
     size_t n = strnlen(m->name, TARIN_NAME_MAX + 1), n_link = strnlen(m->link, TARIN_NAME_MAX + 1);
 
-    MUST(m->kind == TARIN_FILE || m->kind == TARIN_HARDLINK || m->kind == TARIN_OTHER, "A4",
-         "kind %d", (int)m->kind);
+    MUST(m->kind <= TARIN_OTHER, "A4", "kind %d", (int)m->kind);
     MUST(n > 0 && n <= TARIN_NAME_MAX && n_link <= TARIN_NAME_MAX, "A4",
          "a name of %zu, a link of %zu bytes", n, n_link);
     MUST(m->kind != TARIN_FILE || m->name[n - 1] != '/', "A4", "a file whose name is a folder's");
-    MUST(m->kind != TARIN_HARDLINK || m->size == 0, "A4", "a hard link of %llu bytes",
+    MUST(m->kind == TARIN_FILE || m->size == 0, "A4", "no file, and of %llu bytes",
          (unsigned long long)m->size);
     if (n > USTAR_NAME)
         FZ_REACH(long_name);
@@ -296,107 +288,20 @@ static void repair(uint8_t *d, size_t n)
     }
 }
 
-static struct {
-    uint8_t data[LISTED_BYTES];
-    size_t n;
-} made;
-
-/* size: the header's field, 12 bytes. Of the old format without a magic. */
-static uint8_t *header_add(char type, const char *name, const char *size, const void *data,
-                           size_t n)
+/* A tar by tarout, of the list: a mode, length of the name (2), that of what is repeated for it, of the bytes; both. */
+static uint8_t *list_make(const uint8_t *d, size_t n, struct seen *want, size_t *ret_n)
 {
-    uint8_t *h = made.data + made.n;
-    size_t n_name = strlen(name);
+    int fd = file_of("", 0);
+    struct err err = {0};
+    struct tarout *out;
+    uint8_t *tar;
 
-    memset(h, 0, BLOCK + (n + BLOCK - 1) / BLOCK * BLOCK);
-    memcpy(h, name, n_name < 100 ? n_name : 100);
-    memcpy(h + AT_SIZE, size, 12);
-    h[AT_TYPE] = (uint8_t)type;
-    if (n > 0)
-        memcpy(h + BLOCK, data, n);
-    sum_put(h);
-    made.n += BLOCK + (n + BLOCK - 1) / BLOCK * BLOCK;
-    return h;
-}
-
-static void octal_add(char type, const char *name, const void *data, size_t n)
-{
-    char size[13];
-
-    (void)snprintf(size, sizeof(size), "%011zo", n);
-    (void)header_add(type, name, size, data, n);
-}
-
-/* "LENGTH KEY=VALUE\n" at ret; how many bytes. */
-static size_t record_put(char *ret, size_t room, const char *key, const char *value)
-{
-    size_t n = strlen(key) + strlen(value) + 3, all = n + 1;
-    char text[24];
-
-    while (all != n + (size_t)snprintf(text, sizeof(text), "%zu", all))
-        all++;
-    (void)snprintf(ret, room, "%zu %s=%s\n", all, key, value);
-    return all;
-}
-
-/* Of how: bits 0 and 1 who tells the name, 2 and 3 the size, 4 and 5 the kind; 6 a folder goes before
- * it, 7 a header of the archive. */
-static void member_make(uint8_t how, char *name, const uint8_t *data, size_t n, struct seen *want)
-{
-    static const char types[] = {'0', '\0', '7', '1'};
-    static const char *const prefix = "pre";
-    char type = types[how >> 4 & 3], size[13], text[2 * TARIN_NAME_MAX], digits_n[24];
-    const unsigned by = strlen(name) > 100 && (how & 1) == 0 ? 2 : how & 3, told = how >> 2 & 3;
-    cleanup_free char *whole =
-        by == 3 && strlen(name) <= 100 ? xasprintf("%s/%s", prefix, name) : xstrdup(name);
-    size_t n_text = 0;
-    uint8_t *h;
-
-    n = type == '1' ? 0 : n;
-    if (how & 0x40) {
-        octal_add('5', "d/", "", 0);
-        note_member(want, TARIN_OTHER, "d/", "", 0);
-    }
-    if (how & 0x80)
-        octal_add('g', "g", "15 path=nobody\n", 15);
-    (void)snprintf(size, sizeof(size), told == 3 ? " %10zo " : "%011zo", told == 2 ? 0 : n);
-    if (told == 1) {
-        memset(size, 0, sizeof(size));
-        size[0] = (char)0x80;
-        size[10] = (char)(n >> 8);
-        size[11] = (char)n;
-    }
-    (void)snprintf(digits_n, sizeof(digits_n), "%zu", n);
-    if (told == 2)
-        n_text += record_put(text, sizeof(text), "size", digits_n);
-    if (by == 1 || (by == 3 && strlen(name) > 100))
-        n_text += record_put(text + n_text, sizeof(text) - n_text, "path", name);
-    if (n_text > 0)
-        octal_add('x', "x", text, n_text);
-    if (by == 2)
-        octal_add('L', "././@LongLink", name, strlen(name) + 1);
-    h = header_add(type, by == 1 || by == 2 ? "x" : name, size, data, n);
-    if (by == 3) {
-        memcpy(h + AT_MAGIC, "ustar\00000", 8);
-        memcpy(h + AT_PREFIX, prefix, strlen(prefix));
-    }
-    if (type == '1')
-        memcpy(h + AT_LINK, "to", 2);
-    sum_put(h);
-    note_member(want, type == '1' ? TARIN_HARDLINK : TARIN_FILE, whole, type == '1' ? "to" : "", n);
-    if (type != '1')
-        note_file(want, whole, data, n);
-}
-
-/* Of the list: how, length of the name (2), that of what is repeated for it, of the bytes; both. */
-static void list_make(const uint8_t *d, size_t n, struct seen *want)
-{
-    made.n = 0;
     memset(want, 0, sizeof(*want));
-    while (n > 5 && made.n + LISTED_MEMBER_BYTES + 2 * BLOCK < LISTED_BYTES) {
+    MUST(tarout_open(fd, 0, &out, &err) == 0, "A8", "tarout: %.200s", err.msg);
+    while (n > 5 && lseek(fd, 0, SEEK_CUR) < (off_t)LISTED_BYTES) {
         size_t n_name = 1 + (d[1] | (size_t)d[2] << 8) % TARIN_NAME_MAX, n_part = d[3], n_data;
         char name[TARIN_NAME_MAX + 1];
-        const uint8_t how = d[0], *part = d + 5;
+        const uint8_t *part = d + 5;
 
         n_part = n_part < n - 5 ? n_part : n - 5;
         n_data = d[4] < n - 5 - n_part ? d[4] : n - 5 - n_part;
@@ -405,12 +310,21 @@ static void list_make(const uint8_t *d, size_t n, struct seen *want)
         name[n_name] = '\0';
         if (name[n_name - 1] == '/')
             name[n_name - 1] = 'n';
-        member_make(how, name, part + n_part, n_data, want);
+        MUST(tarout_add(out, name, d[0], part + n_part, n_data, &err) == 0, "A8",
+             "a file of a list is not written: %.200s", err.msg);
+        note_member(want, TARIN_FILE, name, "", n_data);
+        note_file(want, name, part + n_part, n_data);
         d += 5 + n_part + n_data;
         n -= 5 + n_part + n_data;
     }
-    memset(made.data + made.n, 0, 2 * BLOCK);
-    made.n += 2 * BLOCK;
+    MUST(tarout_finish(out, &err) == 0, "A8", "tarout: %.200s", err.msg);
+    tarout_free(out);
+    *ret_n = (size_t)lseek(fd, 0, SEEK_END);
+    tar = xmalloc(*ret_n + 1);
+    if (pread(fd, tar, *ret_n, 0) != (ssize_t)*ret_n)
+        exit(2);
+    (void)close(fd);
+    return tar;
 }
 
 int fz_one(const uint8_t *d, size_t n)
@@ -426,12 +340,11 @@ int fz_one(const uint8_t *d, size_t n)
     n -= n > 0;
     if ((how & 3) == 3) {
         FZ_REACH(listed);
-        list_make(d, n, &want);
-        d = made.data;
-        n = made.n;
+        tar = list_make(d, n, &want, &n);
+    } else {
+        tar = xmalloc(n + 1);
+        memcpy(tar, d, n);
     }
-    tar = xmalloc(n + 1);
-    memcpy(tar, d, n);
     if ((how & 3) == 1) {
         FZ_REACH(repaired);
         repair(tar, n);

@@ -1,45 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A corpus has more members than a general reader is quick for, and of tar it needs little: names,
- * sizes, bytes. Every number of a header is only how far to go on in a file that may end before.
+ * libarchive takes the tar apart, of bytes that base/unzstd gives and bounds. It is lenient where an
+ * archive must be whole here: its warnings are refusals but for names that are not of the locale's
+ * characters, it must have met an end mark, and how much one header may have is bounded.
  */
 #include "base/tarin.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/unzstd.h"
 
-#define BLOCK     512U
-#define DRAIN_MAX ((uint64_t)1 << 20) /* zeros behind the end mark: a tape's block */
-#define PAX_MAX   ((uint64_t)1 << 20) /* of one extended header */
-#define SIZE_MAX_ ((uint64_t)1 << 60)
-
-/* Of a header block: where fields begin, and their bytes. */
-enum {
-    AT_NAME = 0,
-    AT_SIZE = 124,
-    AT_SUM = 148,
-    AT_TYPE = 156,
-    AT_LINK = 157,
-    AT_MAGIC = 257,
-    AT_PREFIX = 345
-};
-enum { NAME_BYTES = 100, SIZE_BYTES = 12, SUM_BYTES = 8, PREFIX_BYTES = 155 };
+#define END_BYTES       1024                  /* two blocks of zeros */
+#define DRAIN_MAX       ((uint64_t)1 << 20)   /* zeros behind them: a tape's block */
+#define HEADER_MAX      ((uint64_t)16 << 10)  /* of a member: names, attributes, a map of holes */
+#define HEADER_READ_MAX ((uint64_t)512 << 10) /* before that is known, in pieces of up to 256 KiB */
+#define REACH_MAX       ((uint64_t)4 << 40)   /* of a plain file, which may have any holes */
 
 struct tarin {
     char *path;
     struct unzstd *in;
-    const char *at; /* read and not used yet */
-    size_t left;
-    uint64_t rest, pad; /* of the member: bytes, and what fills its last block */
-    char block[BLOCK];
-    char name[TARIN_NAME_MAX + 1], link[TARIN_NAME_MAX + 1];
-    bool has_name, has_link, has_size; /* told ahead of the header they are of */
-    uint64_t size;
+    struct archive *a;
+    struct archive_entry *entry;
+    const char *block; /* given last, for what of it is behind the end mark */
+    size_t block_bytes;
+    uint64_t given;       /* or passed over, of the archive so far */
+    uint64_t header_left; /* that may be given yet */
+    uint64_t rest;        /* of the member */
+    int code;             /* of the first failure to give */
+    const char *why;
+    bool opened, at_eof, in_member;
 };
 
 static int bad(const struct tarin *t, struct err *err, const char *why)
@@ -47,9 +41,73 @@ static int bad(const struct tarin *t, struct err *err, const char *why)
     return err_set(err, -EBADMSG, "%s: %s", t->path, why);
 }
 
-static int failed(const struct tarin *t, int code, struct err *err)
+/* What we, the frame, or libarchive has to say. */
+static int failed(const struct tarin *t, struct err *err)
 {
-    return code == -EBADMSG ? bad(t, err, unzstd_why(t->in)) : err_sys(err, code, "%s", t->path);
+    const char *why = archive_error_string(t->a);
+
+    if (t->code < 0 && t->code != -EBADMSG)
+        return err_sys(err, t->code, "%s", t->path);
+    if (t->code < 0)
+        return bad(t, err, t->why != NULL ? t->why : unzstd_why(t->in));
+    if (t->at_eof)
+        return bad(t, err, "the file is cut short");
+    return bad(t, err, why != NULL ? why : "no tar archive, or a damaged one");
+}
+
+static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
+{
+    struct tarin *t = ctx;
+    const void *data = NULL;
+    ssize_t n = t->code < 0 ? t->code : unzstd_next(t->in, &data);
+
+    if (n > 0 && (uint64_t)n > t->header_left) {
+        t->why = "a member's header is too large";
+        n = -EBADMSG;
+    }
+    if (n < 0) {
+        t->code = (int)n;
+        archive_set_error(a, (int)-n, "read failed");
+        return -1;
+    }
+    t->at_eof = n == 0;
+    t->header_left -= (uint64_t)n;
+    t->given += (uint64_t)n;
+    t->block = *ret = n > 0 ? data : "";
+    t->block_bytes = (size_t)n;
+    return n;
+}
+
+/* libarchive asks for 1 GiB at a time, again and again, and knows no failure but 0, when it reads. */
+static la_int64_t on_skip(struct archive *a, void *ctx, la_int64_t n)
+{
+    struct tarin *t = ctx;
+
+    (void)a;
+    if (t->code == 0 && t->given + (uint64_t)n > REACH_MAX) {
+        t->why = "it is said to have more than 4T";
+        t->code = -EBADMSG;
+    }
+    if (t->code == 0)
+        t->code = unzstd_skip(t->in, (uint64_t)n);
+    if (t->code < 0)
+        return 0;
+    t->given += (uint64_t)n;
+    t->block_bytes = 0;
+    return n;
+}
+
+static int set_up(struct tarin *t)
+{
+    t->a = archive_read_new();
+    t->entry = archive_entry_new();
+    return t->a == NULL || t->entry == NULL ||
+                   archive_read_support_format_tar(t->a) != ARCHIVE_OK ||
+                   archive_read_support_filter_none(t->a) != ARCHIVE_OK ||
+                   archive_read_set_options(t->a, "tar:!mac-ext,tar:!read_concatenated_archives") !=
+                       ARCHIVE_OK
+               ? -ENOMEM
+               : 0;
 }
 
 int tarin_open(const char *path, bool zst, uint64_t max_bytes, struct tarin **ret, struct err *err)
@@ -63,7 +121,10 @@ int tarin_open(const char *path, bool zst, uint64_t max_bytes, struct tarin **re
     t = xcalloc(1, sizeof(*t));
     t->path = xstrdup(path);
     t->in = in;
-    t->at = t->block;
+    if (set_up(t) < 0) {
+        tarin_close(t);
+        return err_set(err, -ENOMEM, "%s: no memory", path);
+    }
     *ret = t;
     return 0;
 }
@@ -72,78 +133,17 @@ void tarin_close(struct tarin *t)
 {
     if (t == NULL)
         return;
+    (void)archive_read_free(t->a);
+    archive_entry_free(t->entry);
     unzstd_close(t->in);
     free(t->path);
     free(t);
 }
 
-/* ---- bytes ---- */
-/* Up to n of the bytes that come next into buf; how many is less at the end only. */
-static int64_t take(struct tarin *t, void *buf, uint64_t n, struct err *err)
+/* Bytes of the archive from where the last header began to where libarchive is. */
+static uint64_t header_bytes(const struct tarin *t)
 {
-    uint64_t got = 0;
-
-    while (got < n) {
-        size_t part;
-
-        if (t->left == 0) {
-            const void *data;
-            ssize_t more = unzstd_next(t->in, &data);
-
-            if (more < 0)
-                return failed(t, (int)more, err);
-            if (more == 0)
-                break;
-            t->at = data;
-            t->left = (size_t)more;
-        }
-        part = t->left < n - got ? t->left : (size_t)(n - got);
-        memcpy((char *)buf + got, t->at, part);
-        t->at += part;
-        t->left -= part;
-        got += part;
-    }
-    return (int64_t)got;
-}
-
-static int take_all(struct tarin *t, void *buf, uint64_t n, struct err *err)
-{
-    int64_t got = take(t, buf, n, err);
-
-    if (got < 0)
-        return (int)got;
-    return (uint64_t)got == n ? 0 : bad(t, err, "the file is cut short");
-}
-
-static int skip(struct tarin *t, uint64_t n, struct err *err)
-{
-    const uint64_t had = t->left < n ? t->left : n;
-    int rc;
-
-    t->at += had;
-    t->left -= (size_t)had;
-    rc = unzstd_skip(t->in, n - had);
-    return rc < 0 ? failed(t, rc, err) : 0;
-}
-
-/* The next block, in the archive's own buffer where it is whole there; NULL with *ret_rc 0 at the end of the file. */
-static const char *next_block(struct tarin *t, int *ret_rc, struct err *err)
-{
-    const char *block = t->at;
-    int64_t got;
-
-    *ret_rc = 0;
-    if (t->left >= BLOCK) {
-        t->at += BLOCK;
-        t->left -= BLOCK;
-        return block;
-    }
-    got = take(t, t->block, BLOCK, err);
-    if (got == BLOCK)
-        return t->block;
-    if (got != 0)
-        *ret_rc = got < 0 ? (int)got : bad(t, err, "the file is cut short");
-    return NULL;
+    return (uint64_t)(archive_filter_bytes(t->a, 0) - archive_read_header_position(t->a));
 }
 
 static bool all_zero(const char *p, size_t n)
@@ -151,283 +151,124 @@ static bool all_zero(const char *p, size_t n)
     return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* ---- fields of a header ---- */
-static bool octal(const char *p, size_t n, uint64_t *ret)
-{
-    uint64_t v = 0;
-    size_t i = 0, digits;
-
-    while (i < n && p[i] == ' ')
-        i++;
-    for (digits = i; i < n && p[i] >= '0' && p[i] <= '7'; i++)
-        v = v * 8 + (uint64_t)(p[i] - '0');
-    if (i == digits || (i < n && p[i] != ' ' && p[i] != '\0'))
-        return false;
-    *ret = v;
-    return true;
-}
-
-/* Octal digits, or as GNU tar does what is too large for them: a set first bit, then the number's bytes. */
-static bool number(const char *p, size_t n, uint64_t *ret)
-{
-    uint64_t v = 0;
-
-    if ((unsigned char)p[0] != 0x80)
-        return octal(p, n, ret);
-    for (size_t i = 1; i < n; i++) {
-        if (v > SIZE_MAX_ >> 8)
-            return false;
-        v = v << 8 | (unsigned char)p[i];
-    }
-    *ret = v;
-    return true;
-}
-
-/* Some writers summed up signed bytes. */
-static bool sum_is_right(const char *block)
-{
-    unsigned sum = 0, high = 0;
-    uint64_t want;
-
-    if (!octal(block + AT_SUM, SUM_BYTES, &want))
-        return false;
-    for (size_t i = 0; i < BLOCK; i++) {
-        sum += (unsigned char)block[i];
-        high += (unsigned char)block[i] >> 7;
-    }
-    for (size_t i = AT_SUM; i < AT_SUM + SUM_BYTES; i++) {
-        sum -= (unsigned char)block[i];
-        high -= (unsigned char)block[i] >> 7;
-    }
-    sum += SUM_BYTES * ' ';
-    return want == sum || want == (uint64_t)(uint32_t)(sum - 256 * high);
-}
-
-static void name_of_block(struct tarin *t, const char *block)
-{
-    const bool ustar = memcmp(block + AT_MAGIC, "ustar\0", 6) == 0;
-    size_t n = ustar ? strnlen(block + AT_PREFIX, PREFIX_BYTES) : 0;
-    const size_t own = strnlen(block + AT_NAME, NAME_BYTES);
-
-    memcpy(t->name, block + AT_PREFIX, n);
-    if (n > 0)
-        t->name[n++] = '/';
-    memcpy(t->name + n, block + AT_NAME, own);
-    t->name[n + own] = '\0';
-}
-
-/* ---- what is told ahead of a header ---- */
-static int put_name(const struct tarin *t, char *to, const char *from, size_t n, struct err *err)
-{
-    if (n > TARIN_NAME_MAX)
-        return bad(t, err, "a member's name is too long");
-    if (memchr(from, '\0', n) != NULL)
-        return bad(t, err, "a member's name has a zero byte in it");
-    memcpy(to, from, n);
-    to[n] = '\0';
-    return 0;
-}
-
-static bool is_key(const char *p, size_t n, const char *key)
-{
-    return n == strlen(key) && memcmp(p, key, n) == 0;
-}
-
-static int pax_record(struct tarin *t, const char *key, size_t n_key, const char *value, size_t n,
-                      struct err *err)
-{
-    char digits[24];
-
-    if (n_key >= 10 && memcmp(key, "GNU.sparse", 10) == 0)
-        return bad(t, err, "sparse files are not allowed");
-    if (is_key(key, n_key, "path")) {
-        t->has_name = true;
-        return put_name(t, t->name, value, n, err);
-    }
-    if (is_key(key, n_key, "linkpath")) {
-        t->has_link = true;
-        return put_name(t, t->link, value, n, err);
-    }
-    if (!is_key(key, n_key, "size"))
-        return 0;
-    if (n == 0 || n >= sizeof(digits))
-        return bad(t, err, "a member's size is no number");
-    t->size = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (value[i] < '0' || value[i] > '9' || t->size > SIZE_MAX_ / 10)
-            return bad(t, err, "a member's size is no number");
-        t->size = t->size * 10 + (uint64_t)(value[i] - '0');
-    }
-    t->has_size = true;
-    return 0;
-}
-
-/* Records are "LENGTH KEY=VALUE\n", and LENGTH is that of all of it. */
-static int pax_parse(struct tarin *t, const char *p, size_t n, struct err *err)
-{
-    int rc = 0;
-
-    while (n > 0 && rc == 0) {
-        size_t len = 0, i = 0;
-        const char *key, *equals;
-
-        while (i < n && i < 8 && p[i] >= '0' && p[i] <= '9')
-            len = len * 10 + (size_t)(p[i++] - '0');
-        if (i == 0 || i >= n || p[i] != ' ' || len <= i + 1 || len > n || p[len - 1] != '\n')
-            return bad(t, err, "an extended header is damaged");
-        key = p + i + 1;
-        equals = memchr(key, '=', len - i - 2);
-        if (equals == NULL)
-            return bad(t, err, "an extended header is damaged");
-        rc = pax_record(t, key, (size_t)(equals - key), equals + 1,
-                        (size_t)(p + len - 1 - (equals + 1)), err);
-        p += len;
-        n -= len;
-    }
-    return rc;
-}
-
-/* An extended header, or GNU tar's long name: the bytes of a member that is none. */
-static int ahead(struct tarin *t, char type, uint64_t size, struct err *err)
-{
-    cleanup_free char *text = NULL;
-    char *to = type == 'L' ? t->name : t->link;
-    int rc;
-
-    if (size > PAX_MAX)
-        return bad(t, err, "an extended header is too large");
-    text = xmalloc((size_t)size + 1);
-    text[size] = '\0';
-    rc = take_all(t, text, size, err);
-    if (rc == 0)
-        rc = skip(t, (BLOCK - size % BLOCK) % BLOCK, err);
-    if (rc < 0)
-        return rc;
-    if (type == 'x')
-        return pax_parse(t, text, (size_t)size, err);
-    *(type == 'L' ? &t->has_name : &t->has_link) = true;
-    return put_name(t, to, text, strlen(text), err);
-}
-
-/* ---- members ---- */
-/* 1, or -EBADMSG. */
-static int member(struct tarin *t, const char *block, char type, uint64_t size,
-                  struct tarin_member *ret, struct err *err)
-{
-    const size_t n_link = strnlen(block + AT_LINK, NAME_BYTES);
-    enum tarin_kind kind;
-    size_t n;
-
-    if (!t->has_name)
-        name_of_block(t, block);
-    if (!t->has_link) {
-        memcpy(t->link, block + AT_LINK, n_link);
-        t->link[n_link] = '\0';
-    }
-    if (t->has_size)
-        size = t->size;
-    n = strlen(t->name);
-    if (n == 0)
-        return bad(t, err, "a member has no name");
-    switch (type) {
-    case '\0':
-    case '0':
-    case '7': /* contiguous */
-        kind = t->name[n - 1] == '/' ? TARIN_OTHER : TARIN_FILE;
-        break;
-    case '1':
-        kind = TARIN_HARDLINK;
-        break;
-    case '2': /* symbolic link */
-    case '3': /* devices */
-    case '4':
-    case '5': /* folder */
-    case '6': /* fifo */
-    case 'D': /* GNU: the names of a folder, which are its bytes */
-    case 'V': /* GNU: the archive's own name */
-        kind = TARIN_OTHER;
-        break;
-    case 'S':
-        return bad(t, err, "sparse files are not allowed");
-    default:
-        return bad(t, err, "a member is of a kind that is not known");
-    }
-    if (size > 0 && type >= '1' && type <= '6')
-        return bad(t, err, "a link, folder or device is said to have bytes");
-    *ret = (struct tarin_member){.kind = kind, .name = t->name, .link = t->link, .size = size};
-    t->rest = size;
-    t->pad = (BLOCK - size % BLOCK) % BLOCK;
-    t->has_name = t->has_link = t->has_size = false;
-    return 1;
-}
-
-/* Behind the first block of zeros: a second one, then only zeros. */
+/* libarchive ends as well where the file does, and behind half a mark. */
 static int the_end(struct tarin *t, struct err *err)
 {
-    uint64_t n = 0;
-    int rc;
-    const char *block = next_block(t, &rc, err);
+    const uint64_t mark = header_bytes(t);
+    uint64_t left = t->given - (uint64_t)archive_filter_bytes(t->a, 0), n = 0;
 
-    if (block == NULL)
-        return rc < 0 ? rc : bad(t, err, "the file is cut short: it has half an end mark");
-    if (!all_zero(block, BLOCK))
+    if (t->code < 0)
+        return failed(t, err);
+    if (mark > END_BYTES)
+        return bad(t, err, "a header is of no member");
+    if (mark < END_BYTES && (mark == 0 || t->at_eof))
+        return bad(t, err, "the file is cut short: it has no end mark");
+    if (mark < END_BYTES)
         return bad(t, err, "a block of zeros is in the middle");
-    do {
-        const void *data = t->at;
-        ssize_t got = (ssize_t)t->left;
+    if (left > t->block_bytes)
+        return bad(t, err, "no tar archive, or a damaged one");
+    for (const char *p = t->block + t->block_bytes - left;; p = t->block) {
+        const void *data;
 
-        if (!all_zero(data, (size_t)got))
+        if (!all_zero(p, (size_t)left))
             return bad(t, err, "something follows the archive");
-        n += (uint64_t)got;
+        n += left;
         if (n > DRAIN_MAX)
             return bad(t, err, "too much follows the archive");
-        got = unzstd_next(t->in, &data);
-        if (got < 0)
-            return failed(t, (int)got, err);
-        t->at = data;
-        t->left = (size_t)got;
-    } while (t->left > 0);
-    return 0;
+        if (on_read(t->a, t, &data) < 0)
+            return failed(t, err);
+        left = t->block_bytes;
+        if (left == 0)
+            return 0;
+    }
+}
+
+/* The bytes of such a name are taken as they are. */
+static bool is_of_charset(const struct tarin *t)
+{
+    const char *why = archive_error_string(t->a);
+
+    return why != NULL && strstr(why, "can't be converted from ") != NULL;
+}
+
+static enum tarin_kind kind_of(struct archive_entry *e, const char *name)
+{
+    const unsigned type = archive_entry_filetype(e);
+
+    if (type == AE_IFDIR || (type == AE_IFREG && name[strlen(name) - 1] == '/'))
+        return TARIN_FOLDER;
+    if (type == AE_IFLNK)
+        return TARIN_SYMLINK;
+    if (type != AE_IFREG && type != 0)
+        return TARIN_OTHER;
+    return archive_entry_hardlink(e) != NULL ? TARIN_HARDLINK : TARIN_FILE;
+}
+
+/* 1, or -EBADMSG. */
+static int member(struct tarin *t, struct tarin_member *ret, struct err *err)
+{
+    const char *name = archive_entry_pathname(t->entry), *link = archive_entry_hardlink(t->entry);
+    enum tarin_kind kind;
+
+    if (name == NULL || name[0] == '\0')
+        return bad(t, err, "a member has no name");
+    if (strlen(name) > TARIN_NAME_MAX || (link != NULL && strlen(link) > TARIN_NAME_MAX))
+        return bad(t, err, "a member's name is too long");
+    if (header_bytes(t) > HEADER_MAX)
+        return bad(t, err, "a member's header is too large");
+    kind = kind_of(t->entry, name);
+    if (archive_entry_sparse_count(t->entry) > 0)
+        return bad(t, err, "sparse files are not allowed");
+    if (kind == TARIN_FILE && archive_entry_filetype(t->entry) != AE_IFREG)
+        return bad(t, err, "a member is of a kind that is not known");
+    if (kind == TARIN_HARDLINK && archive_entry_size(t->entry) > 0)
+        return bad(t, err, "a link is said to have bytes");
+    t->rest = kind == TARIN_FILE ? (uint64_t)archive_entry_size(t->entry) : 0;
+    t->in_member = true;
+    *ret = (struct tarin_member){kind, name, kind == TARIN_HARDLINK ? link : "", t->rest};
+    return 1;
 }
 
 int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
 {
-    int rc = skip(t, t->rest + t->pad, err);
+    int rc;
 
-    t->rest = t->pad = 0;
-    while (rc == 0) {
-        const char *block = next_block(t, &rc, err);
-        uint64_t size;
-        char type;
-
-        if (block == NULL)
-            return rc < 0 ? rc : bad(t, err, "the file is cut short: it has no end mark");
-        if (block[0] == '\0' && all_zero(block, BLOCK))
-            return t->has_name || t->has_link || t->has_size
-                       ? bad(t, err, "an extended header is of no member")
-                       : the_end(t, err);
-        if (!sum_is_right(block))
-            return bad(t, err, "no tar archive, or a damaged one");
-        type = block[AT_TYPE];
-        if (!number(block + AT_SIZE, SIZE_BYTES, &size) || size > SIZE_MAX_)
-            return bad(t, err, "a member's size is no number");
-        if (type == 'x' || type == 'L' || type == 'K')
-            rc = ahead(t, type, size, err);
-        else if (type == 'g') /* of the archive, as git writes its commit */
-            rc = skip(t, size + (BLOCK - size % BLOCK) % BLOCK, err);
-        else
-            return member(t, block, type, size, ret, err);
-    }
-    return rc;
+    if (t->in_member && archive_read_data_skip(t->a) != ARCHIVE_OK)
+        return failed(t, err);
+    t->in_member = false;
+    t->rest = 0;
+    t->header_left = HEADER_READ_MAX;
+    rc = t->opened ? ARCHIVE_OK : archive_read_open2(t->a, t, NULL, on_read, on_skip, NULL);
+    t->opened = true;
+    if (rc == ARCHIVE_OK)
+        rc = archive_read_next_header2(t->a, t->entry);
+    t->header_left = UINT64_MAX;
+    if (rc == ARCHIVE_EOF)
+        return the_end(t, err);
+    if (rc != ARCHIVE_OK && (rc != ARCHIVE_WARN || !is_of_charset(t)))
+        return failed(t, err);
+    return member(t, ret, err);
 }
 
 int tarin_data(struct tarin *t, void *buf, uint64_t n, struct err *err)
 {
-    int rc;
+    uint64_t got = 0;
+    char more;
 
     if (n > t->rest)
         return bad(t, err, "more was asked for than the member has");
-    rc = take_all(t, buf, n, err);
+    while (got < n) {
+        la_ssize_t part = archive_read_data(t->a, (char *)buf + got, (size_t)(n - got));
+
+        if (part < 0)
+            return failed(t, err);
+        if (part == 0)
+            return bad(t, err, "a member holds less than its header says");
+        got += (uint64_t)part;
+    }
     t->rest -= n;
-    return rc;
+    if (n > 0 && t->rest == 0 && archive_read_data(t->a, &more, 1) != 0)
+        return t->code < 0 || t->at_eof ? failed(t, err)
+                                        : bad(t, err, "a member holds more than its header says");
+    return 0;
 }

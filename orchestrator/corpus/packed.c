@@ -199,7 +199,7 @@ static int take_member(struct reader *r, struct tarin *t, const struct tarin_mem
     const char *name = own_name(m->name);
     struct packed_input *in;
 
-    if (m->kind == TARIN_OTHER)
+    if (m->kind != TARIN_FILE && m->kind != TARIN_HARDLINK)
         return 0;
     if (goes_up(name))
         return err_set(err, -EBADMSG, "%s: %s: a name with \"..\" is not allowed", r->path, name);

@@ -448,6 +448,20 @@ static void a_bundle_cut_anywhere_is_refused(void **state)
     free(data);
 }
 
+/* In the frame, and in the bytes that its end mark came with. */
+static void what_follows_the_end_mark_is_refused(void **state)
+{
+    struct hand h;
+
+    (void)state;
+    hand_begin(&h);
+    hand_good_file(&h, "a", "1");
+    hand_manifest(&h);
+    assert_int_equal(archive_write_close(h.a), ARCHIVE_OK);
+    assert_int_equal(hand_write(NULL, &h, "x", 1), 1);
+    refused(hand_save(&h, "bad.tar.zst"), "something follows the archive");
+}
+
 static void a_flipped_byte_and_what_follows_are_refused(void **state)
 {
     size_t n;
@@ -710,6 +724,7 @@ int main(void)
         cmocka_unit_test(a_header_that_promises_too_much_is_refused),
         cmocka_unit_test(a_bomb_is_refused),
         cmocka_unit_test(a_bundle_cut_anywhere_is_refused),
+        cmocka_unit_test(what_follows_the_end_mark_is_refused),
         cmocka_unit_test(a_flipped_byte_and_what_follows_are_refused),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(the_same_files_make_the_same_bytes),
