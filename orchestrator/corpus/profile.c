@@ -99,6 +99,7 @@ static struct replay_program program_of(const struct chunk *c)
                                    .takes_file = o->takes_file,
                                    .timeout_ms = o->timeout_ms,
                                    .memory_bytes = o->memory_bytes,
+                                   .cancel = o->cancel,
                                    .impatient = true};
 }
 
@@ -157,7 +158,7 @@ static int run_each(struct chunk *c, struct err *err)
         int rc;
 
         rc = access(path, R_OK) < 0 ? -EIO : replay_once(&prog, path, &run, err);
-        if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC)
+        if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC || rc == -ECANCELED)
             return rc;
         (void)snprintf(why, sizeof(why), "signal %d", run.code);
         told(c->s, c->index[i],

@@ -257,10 +257,14 @@ static void pin(void)
 
 static int open_both(struct stability *s)
 {
-    int rc = forkserver_open(&s->o->program, &s->alone.fs, s->err);
+    struct forkserver_opts program = s->o->program;
+    int rc;
+
+    program.cancel = s->o->cancel;
+    rc = forkserver_open(&program, &s->alone.fs, s->err);
 
     if (rc == 0)
-        rc = forkserver_open(&s->o->program, &s->line.fs, s->err);
+        rc = forkserver_open(&program, &s->line.fs, s->err);
     if (rc == 0 && forkserver_map_bytes(s->alone.fs) != forkserver_map_bytes(s->line.fs))
         rc = err_set(s->err, -EPROTO,
                      "%s: started again, its coverage map has another size (%zu bytes, %zu before)",

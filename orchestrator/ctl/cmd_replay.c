@@ -40,6 +40,7 @@ struct replay {
     struct strv done; /* what was replayed, by program and seeds */
     struct strv known;
     bool bad_spec;
+    size_t left; /* targets that were not begun when we were interrupted */
 };
 
 static bool is_wanted(struct replay *r, const char *name)
@@ -113,7 +114,11 @@ static void replay_spec(struct replay *r, const char *path)
             const struct spec_target *t = &spec->targets[i];
 
             note_known(r, t->name);
-            if (is_wanted(r, t->name) && !is_done(r, t))
+            if (!is_wanted(r, t->name) || is_done(r, t))
+                continue;
+            if (manyrun_stop != 0)
+                r->left++;
+            else
                 (void)json_array_append_new(r->targets,
                                             replay_target(spec, t, &faults, path, r->timeout_ms));
         }
@@ -246,6 +251,8 @@ static int conclude(struct replay *r)
     json_t *doc;
     size_t i;
 
+    if (r->left > 0 && code != EXIT_FINDINGS)
+        code = EXIT_ERROR;
     json_array_foreach (r->targets, i, t) {
         passed += fields_int(t, "passed");
         failed += fields_int(t, "failed");
@@ -255,6 +262,9 @@ static int conclude(struct replay *r)
     }
     doc = json_pack("{s:i, s:i, s:I, s:I, s:I, s:O}", "version", 1, "exit_code", code, "passed",
                     passed, "failed", failed, "errors", errors, "targets", r->targets);
+    if (r->left > 0)
+        (void)cmd_fail(&cmd_replay, EXIT_ERROR, "interrupted, %zu target%s not begun", r->left,
+                       text_plural((int64_t)r->left));
     if (r->env->json)
         cmd_print_json(doc);
     else if (!r->env->quiet || code != EXIT_DONE)
@@ -365,6 +375,7 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
     r.n_names = (size_t)(argc - optind);
     r.met = xcalloc(r.n_names + 1, sizeof(*r.met));
     r.targets = json_array();
+    manyrun_catch();
     code = replay_all(&r, path);
     if (code == EXIT_DONE && !r.bad_spec)
         code = check_names(&r);

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "ctl/manyrun.h"
 #include "report/fields.h"
 #include "triage/kitrun.h"
 #include "triage/seedrun.h"
@@ -185,6 +186,9 @@ static void run_inputs(struct job *j, const struct seedlist *l, json_t *doc)
     if (sum.self_test) {
         add_self_test(j, &sum);
         sum.failed++;
+    } else if (r == -ECANCELED) {
+        add_error(j, "interrupted, %zu of %zu input%s not run", sum.left,
+                  sum.left + sum.passed + sum.failed, l->n == 1 ? "" : "s");
     } else if (r < 0) {
         add_error(j, "%s", err.msg);
     }
@@ -219,6 +223,7 @@ json_t *replay_target(const struct spec *spec, const struct spec_target *t,
         j.run.prog.env = &t->env;
         j.run.prog.memory_bytes = j.run.prog.kit ? 0 : t->limits.memory_bytes;
         j.run.prog.timeout_ms = timeout_ms > 0 ? timeout_ms : t->limits.hang_timeout_ms;
+        j.run.prog.cancel = &manyrun_stop;
         j.run.fn = on_result;
         j.run.ctx = &j;
         run_inputs(&j, &l, doc);

@@ -46,6 +46,7 @@ struct step {
     uint32_t next;             /* the slots before it are done, as the harness says */
     bool ended;                /* slot next was begun and did not come to its end */
     struct forkserver_run run; /* of that slot then */
+    bool cancelled;            /* next and what is behind it were not run to their ends */
 };
 
 int batch_open(const struct forkserver_opts *opts, int max_attempts, struct batch **ret,
@@ -169,6 +170,10 @@ static void time_over(struct batch *b, uint32_t first, uint32_t at, uint32_t end
     uint32_t word = 0, value = 0;
     int rc = forkserver_kill_child(b->fs) ? hear(b->fs, deadline_ms, &word, &value) : -ESRCH;
 
+    if (rc == -ECANCELED) {
+        *ret = (struct step){.next = at, .cancelled = true};
+        return;
+    }
     if (rc == 0 && (word == FZ_RING_DONE || word == FZ_RING_LAST)) {
         /* It came to its end after all. */
         done(b, first, end, true, value, ret);
@@ -205,6 +210,10 @@ static void watch(struct batch *b, uint32_t first, uint32_t end, struct step *re
         now = slot_now(b);
         if (now < at || now >= end)
             now = at;
+        if (rc == -ECANCELED) {
+            *ret = (struct step){.next = now, .cancelled = true};
+            return;
+        }
         if (rc != -ETIMEDOUT) {
             lost(b, now, ret);
             return;
@@ -216,13 +225,18 @@ static void watch(struct batch *b, uint32_t first, uint32_t end, struct step *re
     time_over(b, first, at, end, ret);
 }
 
+/* 0, or -errno; with -ECANCELED, too, *ret tells how far it came. */
 static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, struct err *err)
 {
     static const uint32_t word_go = FZ_RING_GO;
     struct forkserver *fs = b->fs;
     uint32_t word = 0, pid = 0;
-    int rc = fs->server > 0 ? 0 : forkserver_start(fs, err);
+    int rc;
 
+    *ret = (struct step){.next = first};
+    if (forkserver_cancelled(fs))
+        return forkserver_give_up(fs, err);
+    rc = fs->server > 0 ? 0 : forkserver_start(fs, err);
     if (rc < 0)
         return rc;
     for (uint32_t i = first; i < end; i++)
@@ -239,6 +253,8 @@ static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, s
     }
     if (b->fresh) {
         rc = hear(fs, clock_now_ms() + fs->opts.start_ms, &word, &pid);
+        if (rc == -ECANCELED)
+            return forkserver_give_up(fs, err);
         if (rc < 0 || word != FZ_RING_STARTED || pid <= 1 || pid > INT32_MAX) {
             lost(b, first, ret);
             return 0;
@@ -247,7 +263,7 @@ static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, s
         b->children++;
     }
     watch(b, first, end, ret);
-    return 0;
+    return ret->cancelled ? forkserver_give_up(fs, err) : 0;
 }
 
 /* A go by a process that is warm, where that is asked for. What ends the run before counts. */
@@ -365,9 +381,10 @@ static int advance(struct batch *b, uint32_t *first, uint32_t end, size_t base,
     bool was_fresh;
     int rc = go_warm(b, *first, end, &st, err);
 
-    if (rc < 0)
+    if (rc < 0 && rc != -ECANCELED)
         return rc;
     was_fresh = b->fresh;
+    /* What had been run before somebody interrupted counts. */
     for (uint32_t k = *first; k < st.next; k++) {
         if (batch_slot_read(&b->fs->ring, b->maps, b->fs->greeting.map_bytes, k, &res))
             calls->done(calls->ctx, base + k, &res);

@@ -50,7 +50,7 @@ int batch_open(const struct forkserver_opts *opts, int max_attempts, struct batc
 void batch_warm(struct batch *b);
 /* The next input is run in a fresh process. */
 void batch_fresh(struct batch *b);
-/* Runs all. 0, or -errno when the harness could not be started again; done() was not called for some then. */
+/* Runs all. 0, or -errno when the harness could not be started again, or -ECANCELED; done() was not called for some then. */
 int batch_run(struct batch *b, const struct batch_input *in, size_t n,
               const struct batch_calls *calls, struct err *err);
 size_t batch_map_bytes(const struct batch *b);

@@ -184,9 +184,11 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     began_us = deadline_now_us();
     /* The clock is cut to ms: one more, or an input had less than its time. */
     deadline_ms = clock_now_ms() + fs->opts.run_ms + 1;
-    if (file_write_all(fs->control_fd, &fs->was_killed, sizeof(fs->was_killed)) < 0 ||
-        forkserver_word(fs, deadline_ms + GRACE_MS, &word) < 0)
-        return lost(fs, ret);
+    rc = file_write_all(fs->control_fd, &fs->was_killed, sizeof(fs->was_killed));
+    if (rc == 0)
+        rc = forkserver_word(fs, deadline_ms + GRACE_MS, &word);
+    if (rc < 0)
+        return rc == -ECANCELED ? forkserver_give_up(fs, err) : lost(fs, ret);
     fs->was_killed = 0;
     fs->child_waits = false;
     if (word == 0 || word > INT32_MAX || handshake_is_error(&fs->greeting, word, NULL))
@@ -200,6 +202,8 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
         rc = forkserver_word(fs, clock_now_ms() + GRACE_MS, &word);
     }
     run.wall_us = deadline_now_us() - began_us;
+    if (rc == -ECANCELED)
+        return forkserver_give_up(fs, err);
     if (rc < 0 || !forkserver_judge(fs, word, killed, &run))
         return lost(fs, ret);
     fs->answered = true;

@@ -2,6 +2,7 @@
 #ifndef ENGINE_FORKSERVER_H
 #define ENGINE_FORKSERVER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,10 +42,13 @@ struct forkserver_opts {
     int64_t as_bytes;    /* RLIMIT_AS; 0 none. Not for sanitizer builds */
     int64_t fsize_bytes; /* RLIMIT_FSIZE; 0 none */
     size_t map_bytes;    /* at least; 0: FORKSERVER_MAP_BYTES, and more once the server asks */
+    const volatile sig_atomic_t
+        *cancel; /* not 0: what waits for the program ends with -ECANCELED, soon; may be NULL */
 };
 #define FORKSERVER_START_MS    10000
 #define FORKSERVER_RUN_MS      1000
 #define FORKSERVER_MAP_BYTES   (8U << 20)
+#define FORKSERVER_CANCEL_MS   100        /* until cancel is heeded */
 #define FORKSERVER_INPUT_BYTES (1U << 20) /* AFL++'s largest test case */
 #define FORKSERVER_LOST_MAX    16    /* runs that a server may lose before it has run anything */
 #define FORKSERVER_TEXT_BYTES  65536 /* kept of what one input's run printed */
@@ -69,7 +73,7 @@ struct forkserver;
 int forkserver_open(const struct forkserver_opts *opts, struct forkserver **ret, struct err *err);
 /*
  * Runs one input; data is copied. 0 with *ret filled; -EFBIG (over FORKSERVER_INPUT_BYTES; nothing was run), or -errno when the server could not be
- * started again, -EPROTO when it has never run anything. Blocks for run_ms, a grace of a second, and what a start takes.
+ * started again, -EPROTO when it has never run anything; -ECANCELED, and the server is gone. Blocks for run_ms, a grace of a second, and what a start takes.
  */
 int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct forkserver_run *ret,
                    struct err *err);

@@ -58,7 +58,10 @@ int forkserver_start(struct forkserver *fs, struct err *err);
 void forkserver_stop(struct forkserver *fs, int *ret_status);
 /* Kills the child that the server told us of, or, when that is somebody else's pid, those that it has. False when there is no server. */
 bool forkserver_kill_child(const struct forkserver *fs);
-/* A word, by a deadline of clock_now_ms. 0, -ETIMEDOUT, -EPIPE (closed), -errno. */
+bool forkserver_cancelled(const struct forkserver *fs);
+/* The same words for every -ECANCELED, and the server is gone. */
+int forkserver_give_up(struct forkserver *fs, struct err *err);
+/* A word, by a deadline of clock_now_ms. 0, -ETIMEDOUT, -EPIPE (closed), -ECANCELED, -errno. */
 int forkserver_word(struct forkserver *fs, int64_t deadline_ms, uint32_t *ret);
 
 #endif

@@ -29,28 +29,43 @@
 #define FD_STATUS  199
 #define ENDED_MS   200
 
+bool forkserver_cancelled(const struct forkserver *fs)
+{
+    return fs->opts.cancel != NULL && *fs->opts.cancel != 0;
+}
+
+int forkserver_give_up(struct forkserver *fs, struct err *err)
+{
+    forkserver_stop(fs, NULL);
+    return err_set(err, -ECANCELED, "%s: interrupted", fs->path);
+}
+
 /*
  * Waits for the server, up to size bytes. Their number, or -ETIMEDOUT, -EPIPE (closed, or it ended and left its end to somebody),
- * -errno. pidfd: the server's, or -1.
+ * -ECANCELED, -errno. A server that answers is not kept waiting by a look at the flag.
  */
-static ssize_t hear(int fd, int pidfd, int64_t deadline_ms, void *buf, size_t size)
+static ssize_t hear(const struct forkserver *fs, int64_t deadline_ms, void *buf, size_t size)
 {
     for (;;) {
-        struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
-        int64_t left = deadline_ms - clock_now_ms();
-        int n = poll(p, 2, left > 0 ? (int)left : 0);
+        struct pollfd p[] = {{.fd = fs->status_fd, .events = POLLIN},
+                             {.fd = fs->greet_pidfd, .events = POLLIN}};
+        const int64_t left = deadline_ms - clock_now_ms();
+        const int64_t wait = left < FORKSERVER_CANCEL_MS ? left : FORKSERVER_CANCEL_MS;
+        int n = poll(p, 2, wait > 0 ? (int)wait : 0);
         ssize_t got;
 
-        if (n == 0)
-            return -ETIMEDOUT;
         if (n < 0 && errno != EINTR)
             return -errno;
-        if (n < 0)
+        if (n <= 0 && forkserver_cancelled(fs))
+            return -ECANCELED;
+        if (n == 0 && wait == left)
+            return -ETIMEDOUT;
+        if (n <= 0)
             continue;
         /* What it said before it ended was said before this. */
         if (p[0].revents == 0 && poll(p, 1, 0) == 0)
             return -EPIPE;
-        got = read(fd, buf, size);
+        got = read(fs->status_fd, buf, size);
         if (got > 0)
             return got;
         if (got == 0)
@@ -63,8 +78,7 @@ static ssize_t hear(int fd, int pidfd, int64_t deadline_ms, void *buf, size_t si
 int forkserver_word(struct forkserver *fs, int64_t deadline_ms, uint32_t *ret)
 {
     while (fs->heard < sizeof(*ret)) {
-        ssize_t n = hear(fs->status_fd, fs->greet_pidfd, deadline_ms, fs->words + fs->heard,
-                         sizeof(fs->words) - fs->heard);
+        ssize_t n = hear(fs, deadline_ms, fs->words + fs->heard, sizeof(fs->words) - fs->heard);
 
         if (n < 0)
             return (int)n;
@@ -85,8 +99,7 @@ static int skip_bytes(struct forkserver *fs, uint32_t left, int64_t deadline_ms)
     memmove(fs->words, fs->words + had, fs->heard);
     left -= (uint32_t)had;
     while (left > 0) {
-        ssize_t n = hear(fs->status_fd, fs->greet_pidfd, deadline_ms, buf,
-                         left < sizeof(buf) ? left : sizeof(buf));
+        ssize_t n = hear(fs, deadline_ms, buf, left < sizeof(buf) ? left : sizeof(buf));
 
         if (n < 0)
             return (int)n;
@@ -229,6 +242,8 @@ static int start_once(struct forkserver *fs, struct err *err)
         (void)close(steal_fd(&fs->greet_pidfd));
     if (rc == 0)
         return 0;
+    if (rc == -ECANCELED)
+        return forkserver_give_up(fs, err);
     forkserver_stop(fs, &wait_status);
     if (rc == -EPROTO) {
         err_wrap(err, "%s", fs->path);
@@ -240,8 +255,11 @@ static int start_once(struct forkserver *fs, struct err *err)
 int forkserver_start(struct forkserver *fs, struct err *err)
 {
     const uint32_t before = fs->starts > 0 ? fs->greeting.map_bytes : 0;
-    int rc = forkserver_files_open(fs, err);
+    int rc;
 
+    if (forkserver_cancelled(fs))
+        return forkserver_give_up(fs, err);
+    rc = forkserver_files_open(fs, err);
     if (rc == 0 && fs->map == NULL)
         rc = forkserver_room_make(fs, fs->opts.map_bytes, err);
     if (rc == 0)

@@ -32,7 +32,7 @@ int native_open(const struct forkserver_opts *opts, struct native **ret, struct 
     return 0;
 }
 
-/* 0 when it has ended, -ETIME. */
+/* 0 when it has ended, -ETIME, -ECANCELED. */
 static int wait_end(const struct forkserver *fs)
 {
     cleanup_close int pidfd = pidfd_open(fs->server, 0);
@@ -44,8 +44,10 @@ static int wait_end(const struct forkserver *fs)
         return -errno;
     deadline_begin(&d, fs->server, fs->opts.run_ms);
     while ((left_ms = deadline_left_ms(&d)) > 0) {
-        if (poll(&p, 1, left_ms) > 0)
+        if (poll(&p, 1, left_ms < FORKSERVER_CANCEL_MS ? left_ms : FORKSERVER_CANCEL_MS) > 0)
             return 0;
+        if (forkserver_cancelled(fs))
+            return -ECANCELED;
     }
     return -ETIME;
 }
@@ -70,6 +72,8 @@ int native_run(struct native *n, const void *data, size_t size, struct forkserve
     if (rc < 0)
         return rc;
     rc = wait_end(fs);
+    if (rc == -ECANCELED)
+        return forkserver_give_up(fs, err);
     run.wall_us = deadline_now_us() - began_us;
     /* It is waited for only when it has ended by itself. */
     forkserver_stop(fs, rc == 0 ? &status : NULL);

@@ -13,7 +13,7 @@ struct native;
 
 /* 0 or -errno. Nothing is started yet. */
 int native_open(const struct forkserver_opts *opts, struct native **ret, struct err *err);
-/* 0; -EFBIG; or -errno when the program cannot be started. Blocks for run_ms, DEADLINE_PATIENCE times as long where it is kept from running. */
+/* 0; -EFBIG; -ECANCELED; or -errno when the program cannot be started. Blocks for run_ms, DEADLINE_PATIENCE times as long where it is kept from running. */
 int native_run(struct native *n, const void *data, size_t size, struct forkserver_run *ret,
                struct err *err);
 /* As forkserver_text. */

@@ -375,6 +375,7 @@ static void *worker_main(void *arg)
     int rc = 0;
 
     w->chunk = w->shared->job->engine == RUNNER_BATCH ? CHUNK_MIN : 1;
+    opts.cancel = w->shared->job->cancel;
     pin(w->cpu);
     if (opts.scratch != NULL) {
         scratch = xasprintf("%s/%d", opts.scratch, w->number);

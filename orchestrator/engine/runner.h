@@ -65,7 +65,8 @@ struct runner_job {
     /* Once for each input, by one worker at a time. */
     void (*done)(void *ctx, const struct runner_result *r);
     void *ctx;
-    const volatile sig_atomic_t *cancel; /* not 0: no further inputs are begun; may be NULL */
+    const volatile sig_atomic_t *
+        cancel; /* not 0: no further inputs are begun, and those at hand are given up soon; may be NULL */
 };
 
 /*

@@ -56,11 +56,13 @@ struct proc_spec {
     bool seal;                 /* cannot change cgroups; sys/seal.h, where it is permitted */
     bool
         sweep; /* what it leaves behind, in whatever session, is killed; for the main thread only */
+    const volatile sig_atomic_t *cancel; /* not 0: -ECANCELED, soon; may be NULL */
     bool interruptible; /* a SIGINT, SIGTERM or SIGHUP that is blocked and waits: -EINTR */
     int cgroup_procs_fd
         [4]; /* fds of cgroup.procs files the child writes "0" to; -1 ends the list */
     int cgroup_procs_count;
 };
+#define PROC_CANCEL_MS 100 /* until cancel is heeded */
 /* The signals by which a person or the host ends a program: SIGINT, SIGTERM, SIGHUP. */
 void proc_interrupts(sigset_t *ret);
 int proc_run(const struct proc_spec *ps, struct proc_result *ret, struct err *err);

@@ -96,9 +96,12 @@ static int interrupts_open(bool wanted)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* 0 when the program has ended, -ETIME at the deadline, -EINTR by interrupt_fd, else -errno. */
-static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t deadline_ms)
+/* 0 when the program has ended, -ETIME at the deadline, -EINTR by interrupt_fd, -ECANCELED, else -errno. */
+static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t deadline_ms,
+                    const volatile sig_atomic_t *cancel)
 {
+    const int64_t look_ms = cancel != NULL ? PROC_CANCEL_MS : INT32_MAX;
+
     for (;;) {
         struct pollfd p[4] = {{.fd = pidfd, .events = POLLIN},
                               {.fd = cap[0].fd, .events = POLLIN},
@@ -107,9 +110,11 @@ static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t de
         int64_t left_ms = deadline_ms - clock_now_ms();
         int i, rc;
 
+        if (cancel != NULL && *cancel != 0)
+            return -ECANCELED;
         if (left_ms <= 0)
             return -ETIME;
-        if (poll(p, 4, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) < 0) {
+        if (poll(p, 4, (int)(left_ms < look_ms ? left_ms : look_ms)) < 0) {
             if (errno == EINTR)
                 continue;
             return -errno;
@@ -178,7 +183,8 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
     for (i = 0; i < 2; i++)
         (void)close(steal_fd(&write_fds[i]));
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
-    rc = pidfd < 0 ? -errno : wait_end(cap, pidfd, interrupt_fd, start_ms + ps->timeout_ms);
+    rc = pidfd < 0 ? -errno
+                   : wait_end(cap, pidfd, interrupt_fd, start_ms + ps->timeout_ms, ps->cancel);
     if (rc < 0)
         proc_child_kill_tree(pid);
     /* The program is not reaped yet, so its pid and with it the group's id are still ours. */
@@ -188,6 +194,8 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
     proc_sweep_end(&sweep);
     for (i = 0; i < 2 && rc == -ETIME; i++)
         (void)capture_read(&cap[i], 64);
+    if (rc == -ECANCELED)
+        return err_set(err, rc, "%s: interrupted", ps->argv->v[0]);
     if (rc < 0 && rc != -ETIME)
         return err_sys(err, rc, "%s: reading its output", ps->argv->v[0]);
     for (i = 0; i < 2; i++)

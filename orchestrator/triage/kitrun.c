@@ -26,6 +26,7 @@
 #include "base/path.h"
 #include "sys/drop.h"
 #include "sys/proc.h"
+#include "sys/proc_child.h"
 #include "triage/json_util.h"
 #include "triage/replay_env.h"
 
@@ -215,6 +216,8 @@ static int follow(struct session *s, int64_t silent_ms)
                               {.fd = s->err_fd, .events = POLLIN}};
         int64_t now_ms = clock_now_ms(), until_ms = news_ms + silent_ms;
 
+        if (s->k->prog->cancel != NULL && *s->k->prog->cancel != 0)
+            return err_set(s->err, -ECANCELED, "%s: interrupted", name_of(s));
         if (s->k->deadline_ms > 0 && now_ms >= s->k->deadline_ms) {
             s->end->late = true;
             return 0;
@@ -224,6 +227,8 @@ static int follow(struct session *s, int64_t silent_ms)
                            name_of(s), (long long)silent_ms / 1000, s->end->done, s->k->n);
         if (s->k->deadline_ms > 0 && s->k->deadline_ms < until_ms)
             until_ms = s->k->deadline_ms;
+        if (s->k->prog->cancel != NULL && until_ms > now_ms + PROC_CANCEL_MS)
+            until_ms = now_ms + PROC_CANCEL_MS;
         if (poll(p, 3, (int)(until_ms - now_ms)) < 0 && errno != EINTR)
             return err_sys(s->err, -errno, "%s", name_of(s));
         /* What it prints on stderr is no sign that it gets on. */
@@ -311,6 +316,8 @@ static int run_in(struct session *s, const char *dir)
     if (r < 0)
         return err_sys(s->err, r, "%s", name_of(s));
     r = follow(s, one_ms + KITRUN_SILENT_MS);
+    if (r < 0)
+        proc_child_kill_tree(s->pid);
     /* Not reaped yet: its number and that of its group are still its own. */
     (void)kill(-s->pid, SIGKILL);
     while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)

@@ -44,7 +44,7 @@ struct kitrun_end {
 };
 /*
  * Blocking. 0 with every result told or late; -ENOENT, -errno: it cannot be run; -ECHILD: it ended before its time, -ETIME: it fell silent,
- * -EPROTO: it printed what is no result. *ret is filled in each case.
+ * -EPROTO: it printed what is no result; -ECANCELED, by prog->cancel. *ret is filled in each case.
  */
 int kitrun(const struct kitrun *k, struct kitrun_end *ret, struct err *err);
 

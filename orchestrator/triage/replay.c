@@ -167,6 +167,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
         .max_out = CAPTURE_BYTES,
         .sweep = true,
         .interruptible = true,
+        .cancel = prog->cancel,
         .oom_victim = true,
         .seal = true,
         .cgroup_procs_fd = {-1, -1, -1, -1},

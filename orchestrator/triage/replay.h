@@ -33,10 +33,11 @@ struct replay_program {
     bool asan, msan, tsan,
         ubsan;  /* which sanitizers are in it: all but UBSan reserve address space */
     bool twice; /* FZ_TWICE=1, for the kit's check that no state survives; doubles the time */
-    int64_t timeout_ms;   /* of wall and of CPU time */
-    int64_t memory_bytes; /* 0: none */
-    bool symbolize;       /* sanitizer options with symbolize=1 */
-    bool impatient;       /* no repetition of a starved run */
+    int64_t timeout_ms;                  /* of wall and of CPU time */
+    int64_t memory_bytes;                /* 0: none */
+    bool symbolize;                      /* sanitizer options with symbolize=1 */
+    bool impatient;                      /* no repetition of a starved run */
+    const volatile sig_atomic_t *cancel; /* not 0: a run ends with -ECANCELED, soon; may be NULL */
     bool by_group; /* the memory limit is that of the target's cgroup, not one of address space */
 };
 #define REPLAY_PATIENCE  4
@@ -58,7 +59,7 @@ struct replay_run {
 };
 /* Whether there is a cgroup for by_group. */
 bool replay_has_group(void);
-/* 0 with *ret filled, or -errno (the input cannot be read, the program cannot be started). Blocking. */
+/* 0 with *ret filled, -ECANCELED, or -errno (the input cannot be read, the program cannot be started). Blocking. */
 int replay_once(const struct replay_program *prog, const char *input, struct replay_run *ret,
                 struct err *err);
 void replay_run_clear(struct replay_run *r);

@@ -135,6 +135,11 @@ static int run_kit(const struct seedrun *s, const struct seedlist *l, int64_t de
     return r;
 }
 
+static bool cancelled(const struct seedrun *s)
+{
+    return s->prog.cancel != NULL && *s->prog.cancel != 0;
+}
+
 static int run_foreign(const struct seedrun *s, const struct seedlist *l, int64_t deadline_ms,
                        struct seedrun_sum *sum, struct err *err)
 {
@@ -160,6 +165,8 @@ static int run_foreign(const struct seedrun *s, const struct seedlist *l, int64_
         struct err why = {0};
 
         r = replay_once(&prog, real != NULL ? real : l->v[i].path, &run, &why);
+        if (r < 0 && cancelled(s))
+            return err_set(err, -ECANCELED, "%s: interrupted", prog.path);
         if (r < 0) {
             /* One that cannot be run keeps the others from nothing. */
             if (first == 0)
@@ -234,6 +241,7 @@ static int run_plain(const struct seedrun *s, const struct strv *argv, int64_t t
                            .timeout_ms = timeout_ms,
                            .max_out = max_out,
                            .sweep = true,
+                           .cancel = s->prog.cancel,
                            .cgroup_procs_fd = {-1, -1, -1, -1}};
     char how[64];
     int r;
