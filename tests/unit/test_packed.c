@@ -285,6 +285,7 @@ static void names_and_sizes_told_ahead_count(void **state)
 
 static void what_is_no_right_archive_is_refused(void **state)
 {
+    static const char map[600] = "1\n1\n1\n";
     char path[5000], record[5100];
 
     (void)state;
@@ -304,7 +305,7 @@ static void what_is_no_right_archive_is_refused(void **state)
     end();
     assert_tar_refused("sparse");
     add_pax("22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n");
-    add('0', "sparse", "1\n1\n1\n", 600);
+    add('0', "sparse", map, sizeof(map));
     end();
     assert_tar_refused("sparse");
     add('M', "volume", "1", 1);
