@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures how many inputs a second are replayed, against afl-showmap -C and others, side by side in one run.
 
+    make -j2 all build/tests/bench/replay_rate
     python3 tests/bench/replay.py [--build DIR] [--rounds N] [--sizes 2000,20000] [--cores 0,1] [empty|TARGET ...]
 
 Each round runs every way once, so that a drift of the host falls on all alike; told are medians of inputs a second and their ratio to
