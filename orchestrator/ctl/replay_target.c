@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/parse.h"
 #include "ctl/manyrun.h"
 #include "report/fields.h"
 #include "triage/kitrun.h"
@@ -188,7 +189,7 @@ static void run_inputs(struct job *j, const struct seedlist *l, json_t *doc)
         sum.failed++;
     } else if (r == -ECANCELED) {
         add_error(j, "interrupted, %zu of %zu input%s not run", sum.left,
-                  sum.left + sum.passed + sum.failed, l->n == 1 ? "" : "s");
+                  sum.left + sum.passed + sum.failed, text_plural((int64_t)l->n));
     } else if (r < 0) {
         add_error(j, "%s", err.msg);
     }

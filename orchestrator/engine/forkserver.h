@@ -48,7 +48,6 @@ struct forkserver_opts {
 #define FORKSERVER_START_MS    10000
 #define FORKSERVER_RUN_MS      1000
 #define FORKSERVER_MAP_BYTES   (8U << 20)
-#define FORKSERVER_CANCEL_MS   100        /* until cancel is heeded */
 #define FORKSERVER_INPUT_BYTES (1U << 20) /* AFL++'s largest test case */
 #define FORKSERVER_LOST_MAX    16    /* runs that a server may lose before it has run anything */
 #define FORKSERVER_TEXT_BYTES  65536 /* kept of what one input's run printed */

@@ -50,7 +50,7 @@ static ssize_t hear(const struct forkserver *fs, int64_t deadline_ms, void *buf,
         struct pollfd p[] = {{.fd = fs->status_fd, .events = POLLIN},
                              {.fd = fs->greet_pidfd, .events = POLLIN}};
         const int64_t left = deadline_ms - clock_now_ms();
-        const int64_t wait = left < FORKSERVER_CANCEL_MS ? left : FORKSERVER_CANCEL_MS;
+        const int64_t wait = left < PROC_CANCEL_MS ? left : PROC_CANCEL_MS;
         int n = poll(p, 2, wait > 0 ? (int)wait : 0);
         ssize_t got;
 

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "engine/deadline.h"
 #include "engine/forkserver_internal.h"
+#include "sys/proc.h"
 
 struct native {
     struct forkserver *fs;
@@ -44,7 +45,7 @@ static int wait_end(const struct forkserver *fs)
         return -errno;
     deadline_begin(&d, fs->server, fs->opts.run_ms);
     while ((left_ms = deadline_left_ms(&d)) > 0) {
-        if (poll(&p, 1, left_ms < FORKSERVER_CANCEL_MS ? left_ms : FORKSERVER_CANCEL_MS) > 0)
+        if (poll(&p, 1, left_ms < PROC_CANCEL_MS ? left_ms : PROC_CANCEL_MS) > 0)
             return 0;
         if (forkserver_cancelled(fs))
             return -ECANCELED;

@@ -56,7 +56,7 @@ static void fault(struct reader *rd, const char *fmt, ...)
     emit(rd, INI_FAULT, NULL, msg);
 }
 
-static bool is_blank(char c)
+bool ini_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -66,7 +66,7 @@ static char *find_or_comment(char *s, const char *set)
 {
     bool after_blank = false;
     while (*s != '\0' && strchr(set, *s) == NULL && !(after_blank && *s == ';')) {
-        after_blank = is_blank(*s);
+        after_blank = ini_is_blank(*s);
         s++;
     }
     return s;
@@ -75,7 +75,7 @@ static char *find_or_comment(char *s, const char *set)
 static void strip_end(char *s)
 {
     size_t n = strlen(s);
-    while (n > 0 && is_blank(s[n - 1]))
+    while (n > 0 && ini_is_blank(s[n - 1]))
         s[--n] = '\0';
 }
 
@@ -132,7 +132,7 @@ static bool section_line(struct reader *rd)
         return false;
     }
     *close = '\0';
-    for (rest = close + 1; is_blank(*rest); rest++) {
+    for (rest = close + 1; ini_is_blank(*rest); rest++) {
     }
     if (*rest != '\0' && *rest != ';' && *rest != '#') {
         fault(rd, "text after ']'; allowed: nothing, or a comment that starts with ; or #");
@@ -157,7 +157,7 @@ static bool key_line(struct reader *rd, char *buf, size_t size)
                   "with ; or #");
         return false;
     }
-    while (len > 0 && is_blank(rd->text[len - 1]))
+    while (len > 0 && ini_is_blank(rd->text[len - 1]))
         len--;
     if (len == 0) {
         fault(rd, "a value without a key; allowed: key = value");
@@ -188,7 +188,7 @@ static char *next_line(char *buf, int num, void *arg)
         return NULL;
     rd->value = NULL;
     rd->is_more = false;
-    bool indented = is_blank(*rd->next);
+    bool indented = ini_is_blank(*rd->next);
     bool ok = take_line(rd);
     (void)snprintf(buf, size, "\n");
     const char *start = rd->text + strspn(rd->text, " \t");

@@ -2,6 +2,7 @@
 #ifndef SPEC_INI_H
 #define SPEC_INI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -20,6 +21,9 @@
  */
 #define INI_LINE_MAX 4096 /* bytes of a line, without its end */
 #define INI_NAME_MAX 48   /* bytes of a section or key name; inih cuts longer ones */
+
+/* What is no part of a value at its begin and end. */
+bool ini_is_blank(char c);
 
 enum ini_kind { INI_SECTION, INI_KEY, INI_MORE, INI_FAULT };
 

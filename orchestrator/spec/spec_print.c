@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "spec/ini.h"
 
 /* True when "key = s" reads back as s. */
 static bool fits_key_line(const char *s)
@@ -35,11 +36,6 @@ static void print_text(const char *key, const char *s, FILE *out)
     }
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 /*
  * A path below root as relative to it, so that the text does not depend on where the tree lies. Blanks
  * around a value are no part of it: those of a path are put behind "./" and before "/.". Caller frees.
@@ -52,8 +48,8 @@ static char *relative(const struct spec *spec, const char *path)
         path += n + 1;
     else if (strcmp(path, spec->root) == 0)
         path = ".";
-    return xasprintf("%s%s%s", is_blank(*path) ? "./" : "", path,
-                     *path != '\0' && is_blank(path[strlen(path) - 1]) ? "/." : "");
+    return xasprintf("%s%s%s", ini_is_blank(*path) ? "./" : "", path,
+                     *path != '\0' && ini_is_blank(path[strlen(path) - 1]) ? "/." : "");
 }
 
 /* A value that was made absolute; root itself stays so. */

@@ -92,7 +92,6 @@ int main(void)
         pause();
 }
 END
-AFL_QUIET=1 afl-clang-fast -o "$T/mute" "$T/mute.c" 2>/dev/null
 cat >"$T/late.c" <<'END'
 #include <unistd.h>
 __attribute__((constructor(0))) static void late(void)
