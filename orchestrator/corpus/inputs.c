@@ -79,12 +79,13 @@ static bool is_folder(const char *path)
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool holds(const char *dir, const char *name)
+/* 0; -ENOENT, or what keeps us from knowing. */
+static int look_for(const char *dir, const char *name)
 {
     cleanup_free char *path = path_join(dir, name);
     struct stat st;
 
-    return lstat(path, &st) == 0;
+    return lstat(path, &st) == 0 ? 0 : -errno;
 }
 
 static int wanted(const struct dirent *de)
@@ -122,7 +123,21 @@ static void names_free(struct dirent **names, int n)
     free(names);
 }
 
-/* All files of dir; names are what is in it and are freed, NULL: not listed yet. */
+/* path is taken over. */
+static int take_found(struct inputs *list, const char *dir, char *path, struct err *err)
+{
+    if (list->n < INPUTS_MAX) {
+        take(list, path, NULL);
+        return 0;
+    }
+    free(path);
+    return err_set(err, -E2BIG, "%s: over %d inputs", dir, INPUTS_MAX);
+}
+
+/*
+ * All files of dir; names are what is in it and are freed, NULL: not listed yet. A folder that was not named itself and cannot be listed is
+ * an input that cannot be read: told, like a file that is closed, and no end of all the others.
+ */
 static int add_listed(struct inputs *list, const char *dir, struct dirent **names, int n, int depth,
                       struct err *err)
 {
@@ -130,6 +145,8 @@ static int add_listed(struct inputs *list, const char *dir, struct dirent **name
 
     if (names == NULL) {
         n = depth < INPUTS_DEPTH_MAX ? list_folder(dir, &names) : -ELOOP;
+        if (n < 0 && n != -ELOOP && depth > 0)
+            return take_found(list, dir, xstrdup(dir), err);
         if (n < 0)
             return err_sys(err, n, "%s", dir);
     }
@@ -139,10 +156,8 @@ static int add_listed(struct inputs *list, const char *dir, struct dirent **name
 
         if (kind == DT_DIR)
             rc = add_listed(list, path, NULL, 0, depth + 1, err);
-        else if (kind == DT_REG && list->n >= INPUTS_MAX)
-            rc = err_set(err, -E2BIG, "%s: over %d inputs", dir, INPUTS_MAX);
         else if (kind == DT_REG)
-            take(list, steal_ptr(&path), NULL);
+            rc = take_found(list, dir, steal_ptr(&path), err);
     }
     names_free(names, n);
     return rc;
@@ -152,27 +167,38 @@ static int add_queue(struct inputs *list, const char *instance, struct err *err)
 {
     cleanup_free char *queue = path_join(instance, QUEUE);
 
-    return is_folder(queue) ? add_listed(list, queue, NULL, 0, 0, err) : 0;
+    return is_folder(queue) ? add_listed(list, queue, NULL, 0, 1, err) : 0;
 }
 
-/* Of the folders named in dir, those that are instances. How many, or -errno. */
+/*
+ * Of the folders named in dir, those that are instances; and among instances those that we may not look into. How many, or -errno.
+ */
 static int add_queues(struct inputs *list, const char *dir, struct dirent **names, int n,
                       struct err *err)
 {
+    struct inputs closed = {0};
     int found = 0, rc = 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
         cleanup_free char *instance = NULL;
+        int there;
 
         /* Most names of a large folder are files. */
         if (names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN)
             continue;
         instance = path_join(dir, names[i]->d_name);
-        if (!is_folder(instance) || !holds(instance, SETUP))
+        if (!is_folder(instance))
             continue;
-        found++;
-        rc = add_queue(list, instance, err);
+        there = look_for(instance, SETUP);
+        found += there == 0;
+        if (there == 0)
+            rc = add_queue(list, instance, err);
+        else if (there != -ENOENT)
+            inputs_add_file(&closed, instance);
     }
+    for (size_t i = 0; i < closed.n && found > 0 && rc == 0; i++)
+        rc = take_found(list, dir, xstrdup(closed.v[i]), err);
+    inputs_clear(&closed);
     return rc < 0 ? rc : found;
 }
 
@@ -181,7 +207,7 @@ static int add_folder(struct inputs *list, const char *dir, struct err *err)
     struct dirent **names = NULL;
     int n, rc;
 
-    if (holds(dir, SETUP))
+    if (look_for(dir, SETUP) == 0)
         return add_queue(list, dir, err);
     n = list_folder(dir, &names);
     if (n < 0)

@@ -11,7 +11,8 @@
 /*
  * Lists of inputs from what a person names: a file is an input; of AFL++ output (a folder that holds fuzzer_setup, or folders that do) the
  * queue of every instance; of any other folder all regular files, folders below included. Names that begin with a dot and README.txt are
- * passed over, as AFL++ and the kit do; links in folders are not followed. A file named .tar or .tar.zst is a folder of its members, as
+ * passed over, as AFL++ and the kit do; links in folders are not followed. A folder below that cannot be listed is an input that cannot be
+ * read. A file named .tar or .tar.zst is a folder of its members, as
  * corpus/packed.h says; one that lies in a folder is an input.
  */
 #define INPUTS_MAX       10000000

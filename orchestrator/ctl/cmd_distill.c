@@ -30,10 +30,11 @@
 struct job {
     const struct cmd_env *env;
     char *harness, *out;
-    const char *target;
+    const char *target, *engine;
     struct strv args, keep_paths, against_paths;
     struct inputs inputs, against;
     struct elfprobe elf;
+    enum runner_engine runs;
     bool edges_only;
     int64_t cap_bytes;
     struct manyrun_limits limits;
@@ -147,7 +148,7 @@ static int run(struct job *d, size_t must)
     int rc = replay_scope_open(d->limits.memory_bytes, &procs, &scope, &err);
 
     if (rc == 0) {
-        o.engine = runner_engine_best(&d->elf);
+        o.engine = d->runs;
         o.program = replay_scope_program(scope, &d->elf, d->harness, &d->args, &procs, preload,
                                          d->limits.timeout_ms, d->limits.memory_bytes);
         rc = distill_run(&o, &r, &err);
@@ -185,6 +186,7 @@ static int parse_options(struct job *d, int argc, char **argv)
 {
     static const struct option options[] = {{"harness", required_argument, NULL, 'h'},
                                             {"target", required_argument, NULL, 'g'},
+                                            {"engine", required_argument, NULL, 'n'},
                                             {"edges-only", no_argument, NULL, 'e'},
                                             {"keep", required_argument, NULL, 'k'},
                                             {"against", required_argument, NULL, 'a'},
@@ -201,6 +203,9 @@ static int parse_options(struct job *d, int argc, char **argv)
             break;
         case 'g':
             d->target = optarg;
+            break;
+        case 'n':
+            d->engine = optarg;
             break;
         case 'o':
             str_set(&d->out, optarg);
@@ -252,6 +257,8 @@ static int prepare(struct job *d, int argc, char **argv, size_t *ret_must)
         code = cmd_fail(&cmd_distill, EXIT_USAGE,
                         "%s: has no fork server; build it with afl-clang-fast or the like",
                         d->harness);
+    if (code == EXIT_DONE)
+        code = manyrun_engine(&cmd_distill, d->engine, true, d->harness, &d->elf, &d->runs);
     if (code == EXIT_DONE && outfolder_check(d->out, &err) < 0)
         code = cmd_fail(&cmd_distill, EXIT_USAGE, "-o %s", err.msg);
     if (code == EXIT_DONE)
@@ -271,7 +278,7 @@ static int prepare(struct job *d, int argc, char **argv, size_t *ret_must)
 
 static int distill_exec(struct cmd_env *env, int argc, char **argv)
 {
-    struct job d = {.env = env};
+    struct job d = {.env = env, .engine = "auto"};
     int ours = 1, code;
     size_t must = 0;
 
@@ -299,8 +306,9 @@ static int distill_exec(struct cmd_env *env, int argc, char **argv)
 const struct cmd_entry cmd_distill = {
     .name = "distill",
     .usage = "--harness PROGRAM PATH... -o FOLDER [--keep PATH] [--against PATH] [--edges-only]\n"
-             "                       [--jobs N] [--timeout TIME] [--memory SIZE] [--cap SIZE] "
-             "[--json] [-- ARGUMENTS]\n"
+             "                       [--engine auto|fork|batch] [--jobs N] [--timeout TIME] "
+             "[--memory SIZE] [--cap SIZE]\n"
+             "                       [--json] [-- ARGUMENTS]\n"
              "       fuzzctl distill --target NAME SPEC PATH... -o FOLDER [...]",
     .help = "the smallest corpus that covers what many inputs cover",
     .exec = distill_exec,

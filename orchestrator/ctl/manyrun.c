@@ -2,6 +2,7 @@
 /* Limits, interruption and progress of verbs that run many inputs, said in the same words by each. */
 #include "ctl/manyrun.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,6 +46,32 @@ void manyrun_defaults(struct manyrun_limits *l)
 {
     l->timeout_ms = l->timeout_ms > 0 ? l->timeout_ms : MANYRUN_TIMEOUT_MS;
     l->memory_bytes = l->memory_bytes > 0 ? l->memory_bytes : MANYRUN_MEMORY_BYTES;
+}
+
+/* Whether there is one of that name. */
+static bool find_engine(const char *name, bool maps, enum runner_engine *ret)
+{
+    for (int i = 0; i < RUNNER_ENGINES; i++) {
+        *ret = (enum runner_engine)i;
+        if (strcmp(name, runner_engine_name(*ret)) == 0)
+            return !maps || *ret != RUNNER_NATIVE;
+    }
+    return false;
+}
+
+int manyrun_engine(const struct cmd_entry *e, const char *name, bool maps, const char *program,
+                   const struct elfprobe *elf, enum runner_engine *ret)
+{
+    enum runner_engine engine = runner_engine_best(elf);
+    struct err err = {0};
+
+    if (strcmp(name, "auto") != 0 && !find_engine(name, maps, &engine))
+        return cmd_fail(e, EXIT_USAGE, "--engine %s: allowed are auto, fork, batch%s", name,
+                        maps ? "" : ", native");
+    if (runner_engine_check(engine, elf, &err) < 0)
+        return cmd_fail(e, EXIT_USAGE, "--engine %s: %s %s", name, program, err.msg);
+    *ret = engine;
+    return EXIT_DONE;
 }
 
 static void on_signal(int sig)

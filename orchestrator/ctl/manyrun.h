@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "ctl/cmd.h"
+#include "engine/runner.h"
 
 /* What the verbs that run many inputs share: limits on the command line, Ctrl-C, one line of progress. */
 
@@ -32,6 +33,13 @@ enum { MANYRUN_OPT_JOBS = 0x100, MANYRUN_OPT_TIMEOUT, MANYRUN_OPT_MEMORY };
 int manyrun_option(const struct cmd_entry *e, struct manyrun_limits *l, int opt, const char *arg);
 /* What was not given gets its default. */
 void manyrun_defaults(struct manyrun_limits *l);
+
+/*
+ * --engine NAME of a program: "auto" is the fastest that it allows. maps: only what tells of edges is allowed. EXIT_DONE with *ret, or EXIT_USAGE,
+ * the reason printed.
+ */
+int manyrun_engine(const struct cmd_entry *e, const char *name, bool maps, const char *program,
+                   const struct elfprobe *elf, enum runner_engine *ret);
 
 /* From now on the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP sets manyrun_stop, the second one ends us. */
 void manyrun_catch(void);

@@ -297,20 +297,11 @@ static int run_all(struct replay *r, struct err *err)
 /* ---- the verb ---- */
 static int find_engine(struct replay *r)
 {
-    const char *name = r->o->engine;
     struct err err = {0};
 
     if (elfprobe_read(r->o->program, &r->elf, &err) < 0)
         return cmd_fail(&cmd_replay, EXIT_USAGE, "--harness %s", err.msg);
-    r->engine = runner_engine_best(&r->elf);
-    for (int e = 0; e < RUNNER_ENGINES; e++) {
-        if (strcmp(name, runner_engine_name((enum runner_engine)e)) == 0)
-            r->engine = (enum runner_engine)e;
-    }
-    if (runner_engine_check(r->engine, &r->elf, &err) < 0)
-        return cmd_fail(&cmd_replay, EXIT_USAGE, "--engine %s: %s %s", name, r->o->program,
-                        err.msg);
-    return EXIT_DONE;
+    return manyrun_engine(&cmd_replay, r->o->engine, false, r->o->program, &r->elf, &r->engine);
 }
 
 static int conclude(struct replay *r, int rc, const struct err *err)

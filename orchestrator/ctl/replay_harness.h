@@ -17,7 +17,6 @@ struct replay_harness {
     int64_t timeout_ms, memory_bytes; /* 0: the default */
     int jobs;                         /* 0: one a core */
 };
-#define REPLAY_ENGINES "auto, fork, batch, native"
 
 /* Runs all, prints what came of them, returns the exit code. */
 int replay_harness(const struct cmd_env *env, const struct replay_harness *o);

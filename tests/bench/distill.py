@@ -5,7 +5,8 @@
     python3 tests/bench/distill.py [--build DIR] [--target NAME] [--sizes N,N...] [--ours N,N...] [--rounds N] [--json FILE]
 
 Each corpus holds variants of the seeds, the same every time. A round runs every contender one after the other, the next round in
-the opposite order; the median is told. Contenders: fuzzctl distill on all cores and on one, afl-cmin of PATH, and, where
+the opposite order; the median is told. Contenders: fuzzctl distill on all cores and on one, in batches and by the fork server alone, which
+any program of AFL++ has, afl-cmin of PATH, and, where
 contrib/install-deps has put a second AFL++, its afl-cmin on one core and on all (-T all). Sizes of --ours are run by fuzzctl alone.
 What is left is judged by one tool for all, afl-showmap -C: edges that the corpus has and the result has not are lost. Memory is the
 largest process of each contender, as sampled; harness and afl-showmap are part of it. Who takes over a minute is run once. Nothing is
@@ -113,6 +114,8 @@ def contenders(build, harness, other):
     fuzzctl = os.path.join(build, "fuzzctl")
     found = {
         "distill, all cores": [fuzzctl, "distill", "--harness", harness, "{in}", "-o", "{out}"],
+        "distill, fork, all cores": [fuzzctl, "distill", "--harness", harness, "--engine", "fork", "{in}", "-o", "{out}"],
+        "distill, fork, one core": [fuzzctl, "distill", "--harness", harness, "--engine", "fork", "--jobs", "1", "{in}", "-o", "{out}"],
         "distill, one core": [fuzzctl, "distill", "--harness", harness, "--jobs", "1", "{in}", "-o", "{out}"],
     }
     for prefix in [os.path.dirname(shutil.which("afl-fuzz") or ""), other]:

@@ -62,6 +62,9 @@ m=$(find "$T/out4" -type f | wc -l)
 check "takes fewer files ($m)" test "$m" -lt "$n"
 union "$T/out4" | cut -d: -f1 | sort -u >"$T/kept"
 assert_eq "and loses no edge" "" "$(cut -d: -f1 "$T/all" | sort -u | diff - "$T/kept" | head -n 3)"
+# shellcheck disable=SC2086
+assert_exit "by the fork server alone" 0 $D "$H" --engine fork "$T/in" -o "$T/fork"
+assert_eq "gives the same, too" "" "$(diff -rq "$T/out1" "$T/fork")"
 if command -v afl-cmin >/dev/null; then
     # afl-cmin refuses folders below /tmp unless it is told.
     AFL_ALLOW_TMP=1 AFL_QUIET=1 afl-cmin -i "$T/in" -o "$T/cmin" -- "$H" >"$T/log" 2>&1 </dev/null
@@ -155,6 +158,12 @@ assert_match "is not touched" "not empty" "$(cat "$T/err")"
 assert_eq "at all" "$n" "$(find "$T/out1" -type f | wc -l)"
 # shellcheck disable=SC2086
 assert_exit "a program without a fork server" 2 $D /bin/cat "$T/in" -o "$T/x"
+# shellcheck disable=SC2086
+assert_exit "an engine without a map" 2 $D "$H" --engine native "$T/in" -o "$T/x"
+assert_match "is told what there is" "--engine native: allowed are auto, fork, batch$" "$(cat "$T/err")"
+# shellcheck disable=SC2086
+assert_exit "an engine that the program has not" 2 $D "$P" --engine batch "$T/in" -o "$T/x"
+assert_match "is told what that takes" "persistent cannot run batches" "$(cat "$T/err")"
 # shellcheck disable=SC2086
 assert_exit "a path that is not there" 2 $D "$H" "$T/none" -o "$T/x"
 mkdir "$T/none"

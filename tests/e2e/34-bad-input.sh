@@ -215,16 +215,28 @@ if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ]; then
         pid=1
     }
     if as_nobody version && [ $rc -eq 0 ]; then
+        as_nobody replay --harness "$U/persistent" "$U/in/closed"
+        told "replay: a folder that is closed and was named" 2 "closed: Permission denied"
         as_nobody replay --harness "$U/persistent" "$U/in"
-        told "replay: a folder that is closed" 2 "closed: Permission denied"
-        rm -r "$U/in/closed"
-        as_nobody replay --harness "$U/persistent" "$U/in"
+        told "replay: a folder that is closed" 1 "closed: not run: Permission denied"
         told "replay: a file that is closed" 1 "secret: not run: Permission denied"
         assert_match "replay: the others are run" "1 passed" "$(cat "$T/out")"
         as_nobody distill --harness "$U/persistent" "$U/in" -o "$U/tmp/o"
-        assert_eq "distill: a file that is closed is set aside" "0 1" "$rc $(grep -c 'set aside, unread: .*secret' "$T/out")"
+        assert_eq "distill: what is closed is set aside" "0 1 1" \
+            "$rc $(grep -c 'set aside, unread: .*secret' "$T/out") $(grep -c 'set aside, unread: .*closed' "$T/out")"
         as_nobody stability --harness "$U/persistent" "$U/in"
-        assert_eq "stability: a file that is closed is told" "1 1" "$rc $(grep -c '^not run: .*secret' "$T/out")"
+        assert_eq "stability: what is closed is told" "1 1 1" \
+            "$rc $(grep -c '^not run: .*secret' "$T/out") $(grep -c '^not run: .*closed' "$T/out")"
+        mkdir -p "$U/afl/one/queue" "$U/afl/two/queue" "$U/afl/three/queue"
+        touch "$U/afl/one/fuzzer_setup" "$U/afl/two/fuzzer_setup" "$U/afl/three/fuzzer_setup"
+        cp "$U/in/good" "$U/afl/one/queue/"
+        cp "$U/in/good" "$U/afl/two/queue/"
+        chmod 700 "$U/afl/two"
+        chmod 700 "$U/afl/three/queue"
+        as_nobody replay --harness "$U/persistent" "$U/afl"
+        told "replay: an instance that is closed" 1 "afl/two: not run: Permission denied"
+        told "replay: a queue that is closed" 1 "afl/three/queue: not run: Permission denied"
+        assert_match "replay: the queue that is open is run" "1 passed" "$(cat "$T/out")"
     else
         not_ok "nobody can run fuzzctl: $(cat "$T/err")"
     fi
