@@ -37,10 +37,11 @@ static const char *words_of(const struct proc_result *r, char *buf, size_t size)
 }
 
 /* input: a file, or NULL; ret_text NULL: what it prints on stdout is not wanted. */
-static int run(const struct strv *argv, const char *input, char **ret_text, size_t *ret_size,
-               struct err *err)
+static int run(const struct llvmtools *t, const struct strv *argv, const char *input,
+               char **ret_text, size_t *ret_size, struct err *err)
 {
     struct proc_spec ps = {.argv = argv,
+                           .cancel = t->cancel,
                            .stdin_path = input,
                            .timeout_ms = TOOL_MS,
                            .max_out = ret_text != NULL ? LLVMTOOLS_EXPORT_MAX : WORDS_BYTES,
@@ -67,8 +68,8 @@ static int run(const struct strv *argv, const char *input, char **ret_text, size
     return rc;
 }
 
-static int merge(const char *profdata, const struct strv *profiles, const char *out,
-                 struct err *err)
+static int merge(const struct llvmtools *t, const char *profdata, const struct strv *profiles,
+                 const char *out, struct err *err)
 {
     struct strv argv = {0};
     int rc;
@@ -80,7 +81,7 @@ static int merge(const char *profdata, const struct strv *profiles, const char *
     strv_add(&argv, out);
     for (size_t i = 0; i < profiles->n; i++)
         strv_add(&argv, profiles->v[i]);
-    rc = run(&argv, NULL, NULL, NULL, err);
+    rc = run(t, &argv, NULL, NULL, NULL, err);
     strv_clear(&argv);
     return rc;
 }
@@ -88,7 +89,7 @@ static int merge(const char *profdata, const struct strv *profiles, const char *
 int llvmtools_merge(const struct llvmtools *t, const struct strv *profiles, const char *out,
                     struct err *err)
 {
-    return merge(t->profdata, profiles, out, err);
+    return merge(t, t->profdata, profiles, out, err);
 }
 
 /* ---- which version ---- */
@@ -98,7 +99,7 @@ struct search {
     struct llvmtools *ret;
     struct strv tried; /* real paths */
     struct err why;    /* of the first that did not read it */
-    bool no_cov;
+    bool no_cov, cancelled;
 };
 
 /* True when the pair of that folder and suffix is it. */
@@ -123,9 +124,10 @@ static bool try_pair(struct search *s, const char *dir, const char *suffix)
         return false;
     }
     strv_add(&s->tried, real);
-    rc = merge(profdata, s->profiles, out, &err);
+    rc = merge(s->ret, profdata, s->profiles, out, &err);
     (void)unlink(out);
     if (rc < 0) {
+        s->cancelled |= rc == -ECANCELED;
         if (s->tried.n == 1)
             s->why = err;
         return false;
@@ -176,7 +178,9 @@ int llvmtools_find(const char *profile, const char *scratch, struct llvmtools *r
     int rc = 0;
 
     strv_add(&one, profile);
-    if (!search_all(&s) && s.tried.n > 0)
+    if (!search_all(&s) && s.cancelled)
+        rc = -ECANCELED;
+    else if (ret->profdata == NULL && s.tried.n > 0)
         rc = err_set(err, -EPROTO,
                      "no llvm-profdata here reads what this program's clang wrote; " MEND ": %s",
                      s.why.msg);
@@ -209,7 +213,7 @@ int llvmtools_export(const struct llvmtools *t, const char *program, const char 
     strv_add(&argv, "-skip-expansions");
     strv_addf(&argv, "-instr-profile=%s", profile);
     strv_add(&argv, program);
-    rc = run(&argv, NULL, ret_text, ret_size, err);
+    rc = run(t, &argv, NULL, ret_text, ret_size, err);
     strv_clear(&argv);
     return rc;
 }
@@ -229,7 +233,7 @@ int llvmtools_html(const struct llvmtools *t, const char *program, const char *p
     strv_addf(&argv, "-output-dir=%s", dir);
     strv_addf(&argv, "-instr-profile=%s", profile);
     strv_add(&argv, program);
-    rc = run(&argv, NULL, NULL, NULL, err);
+    rc = run(t, &argv, NULL, NULL, NULL, err);
     strv_clear(&argv);
     return rc;
 }
@@ -263,7 +267,7 @@ int llvmtools_demangle(const struct llvmtools *t, const struct strv *names, cons
     if (rc < 0)
         return err_sys(err, rc, "%s", in);
     strv_add(&argv, t->cxxfilt);
-    rc = run(&argv, in, &text, &size, err);
+    rc = run(t, &argv, in, &text, &size, err);
     strv_clear(&argv);
     (void)unlink(in);
     if (rc < 0)

@@ -2,6 +2,8 @@
 #ifndef CORPUS_LLVMTOOLS_H
 #define CORPUS_LLVMTOOLS_H
 
+#include <signal.h>
+
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -10,6 +12,8 @@
  * the version is found by trying. Source: LLVM docs, "llvm-profdata", "llvm-cov", "Source-based Code Coverage".
  */
 struct llvmtools {
+    const volatile sig_atomic_t
+        *cancel;          /* not 0: each of these ends soon, -ECANCELED; may be NULL */
     char *profdata, *cov; /* paths; NULL: not found yet */
     char *cxxfilt;        /* llvm-cxxfilt of the same version, NULL: there is none */
 };

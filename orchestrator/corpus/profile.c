@@ -314,7 +314,7 @@ int profile_run(const struct profile_opts *o, struct profile_result *ret, struct
     struct err why = {0};
     struct shared s = {.o = o, .ret = ret, .lock = PTHREAD_MUTEX_INITIALIZER, .err = &why};
 
-    *ret = (struct profile_result){0};
+    *ret = (struct profile_result){.tools.cancel = o->cancel};
     s.turn = xcalloc(o->inputs->n + 1, sizeof(*s.turn));
     for (size_t i = 0; i < o->inputs->n; i++) {
         if (o->skip == NULL || !o->skip[i])

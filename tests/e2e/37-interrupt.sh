@@ -143,6 +143,22 @@ clang -DSLOW -fprofile-instr-generate -fcoverage-mapping -o "$T/line-cov" "$T/li
 spec lines "$T/line" "coverage = $T/line-cov" "instances = 1"
 stops TERM "coverage, lines" 1 "$T/line-cov" "interrupted" "$FUZZCTL" coverage "$T/lines.ini" --timeout 60s
 spec kit-lines "$T/line" "coverage = $BUILD/tests/engine/kit-replay" "instances = 1"
+# And its tools, the first of PATH: one that finds the right version by a merge, and one that shows it.
+mkdir "$T/merges" "$T/shows"
+printf '#!/bin/sh\nexec sleep 60\n' >"$T/slow"
+chmod 755 "$T/slow"
+ln -s "$T/slow" "$T/merges/llvm-profdata"
+ln -s "$T/slow" "$T/merges/llvm-cov"
+ln -s "$T/slow" "$T/shows/llvm-cov"
+ln -s "$(clang -print-prog-name=llvm-profdata)" "$T/shows/llvm-profdata"
+spec tools "$T/line" "coverage = $BUILD/harnesses/chunk_frame/cov" "instances = 1"
+rm "$T/in/5-hangs"
+for tool in merges shows; do
+    stops TERM "coverage, whose tool $tool" 1 "$(command -v sleep)" "^fuzzctl coverage: interrupted$" \
+        env PATH="$T/$tool:$PATH" "$FUZZCTL" coverage "$T/tools.ini" --timeout 60s --html "$T/pages"
+    check "coverage, whose tool $tool: no pages" test ! -e "$T/pages" -a -z "$(find "$T" -maxdepth 1 -name 'pages*')"
+done
+echo L >"$T/in/5-hangs"
 stops TERM "coverage by the kit" 1 "$BUILD/tests/engine/kit-replay" "interrupted" "$FUZZCTL" coverage "$T/kit-lines.ini" --timeout 60s
 
 # gate NAME PROGRAM...: a target for each
