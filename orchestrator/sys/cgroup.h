@@ -105,6 +105,11 @@ int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms);
 void cgroup_campaigns(const struct cgroup_root *root, struct strv *ret);
 /* Destroys all subtrees below one of them, whoever made them; blocks at most timeout_ms for each. */
 void cgroup_sweep(struct cgroup_root *root, const char *campaign, int64_t timeout_ms);
+/*
+ * Locks PREFIX/campaign, which is there, for as long as the descriptor is open: a lock is seen from every PID namespace, where a pid is not.
+ * wait: until it can be had. The descriptor, which the caller closes; -EWOULDBLOCK: somebody else has it; -ENOENT; -errno.
+ */
+int cgroup_hold(const struct cgroup_root *root, const char *campaign, bool wait);
 /* Removes empty parents PREFIX/CAMPAIGN and PREFIX. Best effort. */
 void cgroup_prune(struct cgroup_root *root);
 /* Removes all empty groups of PREFIX, the daemon's own among them, and PREFIX; one with a process in it stays. Best effort. */

@@ -4,8 +4,10 @@
  * without the rest. Looking changes nothing on the host. Also the daemon's own group.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -323,6 +325,26 @@ void cgroup_sweep(struct cgroup_root *root, const char *campaign, int64_t timeou
         cgroup_free(cg);
     }
     strv_clear(&names);
+}
+
+int cgroup_hold(const struct cgroup_root *root, const char *campaign, bool wait)
+{
+    /* In the first hierarchy that has it, the same one for all who ask. */
+    for (int h = 0; h < CGROUP_H_COUNT; h++) {
+        cleanup_free char *dir = NULL;
+        cleanup_close int fd = -1;
+
+        if (root->dir[h] == NULL)
+            continue;
+        dir = xasprintf("%s/%s/%s", root->dir[h], root->prefix, campaign);
+        fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        if (fd < 0 || flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) < 0)
+            return -errno;
+        return steal_fd(&fd);
+    }
+    return -ENOENT;
 }
 
 void cgroup_root_free(struct cgroup_root *root)

@@ -134,7 +134,7 @@ folders() {
     find "$tmp" -maxdepth 1 -name 'fuzzctl-replay.*' -user "$(id -u)" 2>/dev/null
 }
 groups() { # PID
-    find /sys/fs/cgroup -type d -name "replay.$1" 2>/dev/null
+    find /sys/fs/cgroup -type d -name "replay.$1.*" 2>/dev/null
 }
 in_state() { # STATE: some of $kids are
     for p in $kids; do
@@ -225,6 +225,22 @@ if unshare -m mount -t tmpfs none /sys/fs/cgroup 2>/dev/null; then
     done
 else
     skip "inputs that leave a daemon, no cgroups" "nothing can be mounted here"
+fi
+
+# A replay in another PID namespace, as in a container that shares the cgroups, finds none of these pids and leaves them alone.
+if unshare -p --fork --mount-proc true 2>/dev/null; then
+    "$FUZZCTL" replay --engine fork --jobs 1 --timeout 14s --harness "$BUILD/tests/engine/persistent" "$T/ends/L" >"$T/long" 2>&1 &
+    pid=$!
+    wait_for 10 three || true
+    own=$(groups "$pid")
+    check "it has a cgroup" test -n "$own"
+    sleep 11 # no longer young
+    assert_exit "one in another PID namespace" 0 unshare -p --fork --mount-proc "$FUZZCTL" replay --harness "$H" "$T/afl"
+    assert_eq "takes no cgroup away" "$own" "$(groups "$pid")"
+    wait "$pid"
+    assert_match "nor the process in it" "L: timeout" "$(cat "$T/long")"
+else
+    skip "a replay in another PID namespace" "there can be none"
 fi
 
 # Its guard is killed, too.

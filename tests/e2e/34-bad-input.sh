@@ -19,7 +19,7 @@ left() {
     find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$H*" 2>/dev/null
     awk -v pid="$1" 'NR > 1 && $5 == pid { print "segment " $2 }' /proc/sysvipc/shm
     find "$T/tmp" -mindepth 1
-    find /sys/fs/cgroup -type d -name "replay.$1" 2>/dev/null
+    find /sys/fs/cgroup -type d -name "replay.$1.*" 2>/dev/null
 }
 
 nothing_left() {

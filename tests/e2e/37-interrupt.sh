@@ -60,7 +60,7 @@ stops() {
     assert_eq "$name: no process is left" "" "$left"
     assert_eq "$name: no folder" "" "$(ls -A "$T/tmp")"
     assert_eq "$name: no segment" "" "$(segments "$pid")"
-    assert_eq "$name: no cgroup" "" "$(find /sys/fs/cgroup -type d -name "replay.$pid" 2>/dev/null)"
+    assert_eq "$name: no cgroup" "" "$(find /sys/fs/cgroup -type d -name "replay.$pid.*" 2>/dev/null)"
 }
 
 R="$FUZZCTL replay --timeout 60s --jobs 1"
