@@ -16,12 +16,14 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "ctl/doctor.h"
 #include "sys/cgroup.h"
 #include "sys/seal.h"
 
-#define FS          "/sys/fs/cgroup"
-#define WAIT_ROUNDS 200 /* of 5 ms */
+#define FS             "/sys/fs/cgroup"
+#define LIST_BYTES_MAX 4096
+#define WAIT_ROUNDS    200 /* of 5 ms */
 #define DELEGATE                                                                                   \
     "as root, or as a user whose systemd gives a scope (packages dbus-user-session and "           \
     "libpam-systemd)"
@@ -107,11 +109,32 @@ static void try_leaf(struct doctor *d, struct cgroup *cg)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* Whether the host has a controller, be it ours to use or not. */
+static bool host_has(const char *name)
+{
+    cleanup_free char *v1 = xasprintf("%s/%s", FS, name);
+    cleanup_free char *list = NULL;
+    char *rest, *word;
+
+    if (access(v1, F_OK) == 0)
+        return true;
+    if (file_read_proc(FS "/cgroup.controllers", LIST_BYTES_MAX, &list) < 0)
+        return false;
+    for (rest = list; (word = strsep(&rest, " \n")) != NULL;) {
+        if (strcmp(word, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void limit(struct doctor *d, const struct cgroup_root *root, unsigned what, const char *name,
                   const char *held, const char *lost, const char *mend)
 {
     if ((cgroup_root_holds(root) & what) != 0)
         doctor_add(d, DOCTOR_OK, name, NULL, NULL, "%s", held);
+    else if (host_has(name))
+        doctor_add(d, what == CGROUP_HOLDS_MEMORY ? DOCTOR_BAD : DOCTOR_WARN, name, lost, DELEGATE,
+                   "the controller %s is not ours to use", name);
     else
         doctor_add(d, what == CGROUP_HOLDS_MEMORY ? DOCTOR_BAD : DOCTOR_WARN, name, lost, mend,
                    "no controller %s", name);

@@ -52,6 +52,17 @@ assert_exit "a user without capabilities is told what that costs" 0 \
     setpriv --bounding-set -sys_admin --inh-caps -all "$FUZZCTL" doctor --json
 assert_eq "a target is not kept from its own cgroup" warn "$(level seal)"
 
+if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ] && [ -d /sys/fs/cgroup/memory -o -f /sys/fs/cgroup/cgroup.controllers ]; then
+    U=$(mktemp -d /tmp/fz-nobody.XXXXXX) # the folder of the tests is closed to others
+    cp "$FUZZCTL" "$BUILD/fuzz-keeper" "$BUILD/fuzz-preload.so" "$U/"
+    chmod 755 "$U" "$U"/*
+    assert_exit "a user to whom no controller is given" 1 env -i PATH="$PATH" TMPDIR="$U" \
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$U/fuzzctl" --state "$U/none" doctor --json
+    assert_match "is told that it is not his" "the controller memory is not ours to use" "$(jq -r '.checks[] | select(.name == "memory") | .text' "$T/out")"
+    assert_match "and not to boot with it" "as root, or as a user" "$(jq -r '.checks[] | select(.name == "memory") | .mend' "$T/out")"
+    rm -rf "$U"
+fi
+
 cat >"$T/held" <<EOF
 mount -t tmpfs none /run/lock && cd /run/lock || exit 9
 for n in \$(seq 0 127); do : >fuzzd-cpu\$n; done
