@@ -158,16 +158,33 @@ static bool list_inputs(struct job *j, struct seedlist *l)
     return r == 0;
 }
 
+/* The build that tells of reach, as in a campaign: of replay, sanitizer and harness the first with the kit. */
+static bool reach_build(const struct job *j, struct seedrun *ret)
+{
+    const char *const builds[] = {j->t->replay, j->t->sanitizer, j->t->harness};
+
+    *ret = j->run;
+    for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
+        if (builds[i] != NULL && seedrun_probe(ret, builds[i], NULL) == 0 && ret->prog.kit)
+            return true;
+    return false;
+}
+
 /* The required ids, what was reached of any, and what was not. */
 static void measure_reach(struct job *j, const struct seedlist *l, json_t *doc)
 {
+    struct seedrun run;
     json_t *required = NULL, *reach = NULL, *missing = json_array();
     const json_t *id;
     struct err err = {0};
     size_t i;
 
-    if (seedrun_required(&j->run, &required, &err) < 0 ||
-        (json_array_size(required) > 0 && seedrun_reach(&j->run, l, &reach, &err) < 0))
+    if (!reach_build(j, &run)) {
+        json_decref(missing);
+        return;
+    }
+    if (seedrun_required(&run, &required, &err) < 0 ||
+        (json_array_size(required) > 0 && seedrun_reach(&run, l, &reach, &err) < 0))
         add_error(j, "%s", err.msg);
     json_array_foreach (required, i, id) {
         if (reach != NULL && json_integer_value(json_object_get(reach, json_string_value(id))) <= 0)
@@ -196,7 +213,7 @@ static void run_inputs(struct job *j, const struct seedlist *l, json_t *doc)
     (void)json_object_set_new(doc, "passed", json_integer((json_int_t)sum.passed));
     (void)json_object_set_new(doc, "failed", json_integer((json_int_t)sum.failed));
     (void)json_object_set_new(doc, "left", json_integer((json_int_t)sum.left));
-    if (r == 0 && j->run.prog.kit && sum.passed + sum.failed > 0)
+    if (r == 0 && sum.passed + sum.failed > 0)
         measure_reach(j, l, doc);
 }
 

@@ -103,7 +103,7 @@ char *draft_text(const struct draft *d, const char *dir)
                   "\n[campaign]\nname = %s\n"
                   "# Fuzzing time; minutes after a change, hours before a release.\n"
                   "budget = 10m\n"
-                  "# One instance a core. With two or more, cmplog and sanitizer get their own.\n"
+                  "# One instance a core. The second runs sanitizer, the third cmplog.\n"
                   "cores = all-1\n"
                   "\n[limits]\n"
                   "# Of the program under test; what passes it is a finding of class oom.\n"

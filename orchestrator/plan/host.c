@@ -98,24 +98,34 @@ static bool id_ok(const char *s)
     return path_name_ok(s, 64);
 }
 
-/* The ids a kit build requires, from its own mouth ("--required", one a line). */
-static void gather_reach(struct plan_host *h, const struct spec_target *t,
-                         struct plan_target_facts *facts)
+/* The ids a build requires, from its own mouth ("--required", one a line). False: it is none of the kit's, or does not answer. */
+static bool ask_reach(struct plan_host *h, const char *path, struct strv *ids)
 {
-    const struct plan_file *f = plan_host_file(h, t->replay);
-    const char *const args[] = {t->replay, "--required", NULL};
+    const struct plan_file *f = plan_host_file(h, path);
+    const char *const args[] = {path, "--required", NULL};
     cleanup_free char *out = NULL;
 
     if (f == NULL || f->error < 0 || !f->elf.kit)
-        return;
+        return false;
     out = command_output(args, REACH_TIMEOUT_MS);
     for (char *line = out, *next; line != NULL && *line != '\0'; line = next) {
         next = strchr(line, '\n');
         if (next != NULL)
             *next++ = '\0';
-        if (id_ok(line) && facts->reach_required.n < REACH_MAX)
-            strv_add(&facts->reach_required, line);
+        if (id_ok(line) && ids->n < REACH_MAX)
+            strv_add(ids, line);
     }
+    return out != NULL;
+}
+
+/* Of the builds that reach is measured by, in the order of job_reach_make(). */
+static void gather_reach(struct plan_host *h, const struct spec_target *t, struct strv *ids)
+{
+    const char *const builds[] = {t->replay, t->sanitizer, t->harness};
+
+    for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
+        if (builds[i] != NULL && ask_reach(h, builds[i], ids))
+            return;
 }
 
 /* What the programs would be denied, each once; "" and NULL paths are none. */
@@ -155,7 +165,7 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
     gather_file(h, t->sanitizer);
     gather_file(h, t->replay);
     gather_file(h, t->laf);
-    gather_reach(h, t, facts);
+    gather_reach(h, t, &facts->reach_required);
     if (t->seeds == NULL)
         return;
     r = file_tree_sha256(t->seeds, README, facts->seeds_sha256, &facts->n_seeds);

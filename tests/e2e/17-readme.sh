@@ -49,6 +49,13 @@ assert_exit "init finds its four builds" 0 "$FUZZCTL" init rle-afl
 assert_eq "and no more to wish" "" "$(cat err)"
 assert_exit "it is clean" 0 "$FUZZCTL" run rle.ini --budget 4s
 assert_match "having reached what it must" 'reach +1 of 1 required' "$("$FUZZCTL" report rle)"
+# What it requires is asked of whichever build there is: with inputs too short for the place none is clean.
+sed -e '/^replay = /d;/^sanitizer = /d;/^cmplog = /d' -e 's/^harness = .*/&\nmax_len = 200/' -e 's/^name = .*/name = short/' \
+    -e 's,^seeds = .*,seeds = seeds/short,' rle.ini >short.ini
+mkdir seeds/short
+printf aaab >seeds/short/runs
+assert_exit "a harness alone that does not get there is vacuous" 11 "$FUZZCTL" run short.ini --budget 2s
+assert_match "by the place's name" 'longest_run' "$("$FUZZCTL" report short)"
 # The invariants are no decoration: with a run too long for its count they fail.
 sed 's/run < 255/run < 257/' rle.c >wrong.c
 sed 's/rle\.c/wrong.c/;s/-o rle/-o wrong/' build-rle.sh >build-wrong.sh

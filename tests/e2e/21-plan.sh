@@ -37,6 +37,12 @@ check "twice the same bytes" cmp "$T/one" "$T/two"
 check "and not nothing" grep -q '"hash"' "$T/one"
 assert_match "the ids that inputs must reach are in it" '"reach_required": ?\[ *$|"ok_t0"' "$(cat "$T/one")"
 
+# No build but the harness, or a replay build of another kind: the harness is asked for them then.
+sed '/^replay = /d' "$T/good.ini" >"$T/alone.ini"
+assert_match "without a replay build as well" '"ok_t0"' "$("$FUZZCTL" plan "$T/alone.ini" --json | jq -c '.targets[0].reach_required')"
+sed 's,^replay = .*,replay = /bin/true,' "$T/good.ini" >"$T/other.ini"
+assert_match "and with one that has none of the kit" '"ok_t0"' "$("$FUZZCTL" plan "$T/other.ini" --json | jq -c '.targets[0].reach_required')"
+
 # The command as printed, but for where it writes and with an end of its own. The printed
 # environment goes first; afl-fuzz sleeps on and names every variable it does not know.
 awk '/^    command   /{on=1} on{sub(/^    command   /, ""); print} on && !/\\$/{exit}' "$T/out" |
