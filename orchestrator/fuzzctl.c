@@ -3,6 +3,7 @@
  * fuzzctl: the one command people type. It finds the state directory and the verb; everything else is the verb's. The options that all verbs share
  * may stand before or after the verb.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,11 @@ static int verb_unknown(const char *name)
     }
     char safe[256];
     text_printable(safe, sizeof safe, name);
+    if (name[0] == '-') {
+        fprintf(stderr, "fuzzctl: unknown option \"%s\" (fuzzctl help lists verbs and options)\n",
+                safe);
+        return EXIT_USAGE;
+    }
     fprintf(stderr, "fuzzctl: no verb \"%s\"", safe);
     if (near != NULL)
         fprintf(stderr, "; did you mean \"%s\"?", near->name);
@@ -117,9 +123,12 @@ int main(int argc, char **argv)
     bool stateless = verb == &cmd_help || verb == &cmd_version || verb == &cmd_check ||
                      verb == &cmd_doctor || verb == &cmd_replay || verb == &cmd_distill ||
                      verb == &cmd_stability;
-    if (env.state_dir == NULL || (!stateless && path_state_check(env.state_dir, &err) < 0)) {
+    int rc = env.state_dir == NULL ? -ENOENT
+             : stateless           ? 0
+                                   : path_state_check(env.state_dir, &err);
+    if (rc < 0) {
         fprintf(stderr, "fuzzctl: %s\n", err.msg);
-        return EXIT_ERROR;
+        return rc == -ENOTEMPTY ? EXIT_USAGE : EXIT_ERROR;
     }
     char title[64]; /* how getopt names the verb in what it says */
     (void)snprintf(title, sizeof title, "fuzzctl %s", verb->name);

@@ -361,7 +361,12 @@ int main(int argc, char **argv)
     d.state_dir = path_state_dir(o.state, &err);
     if (d.state_dir == NULL)
         fatal("%s", err.msg);
-    if (path_state_check(d.state_dir, &err) < 0)
+    r = path_state_check(d.state_dir, &err);
+    if (r == -ENOTEMPTY) {
+        log_error("%s", err.msg);
+        return EXIT_USAGE;
+    }
+    if (r < 0)
         fatal("%s", err.msg);
     if (!o.check && !o.foreground) {
         r = detach_daemon(&dt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names, joined paths, and the places of our own state and programs. Nothing here
- * resolves "..": what a person wrote is what is shown and opened.
+ * Names, joined paths, and the places of our own state and programs. Nothing here but the state
+ * directory resolves "..": what a person wrote is what is shown and opened.
  */
 #include "base/path.h"
 
@@ -138,6 +138,51 @@ int path_mkdirs(const char *path, mode_t mode)
     }
 }
 
+/* Whether a component is "..". */
+static bool goes_up(const char *path)
+{
+    for (const char *p = path; (p = strstr(p, "/..")) != NULL; p += 3)
+        if (p[3] == '/' || p[3] == '\0')
+            return true;
+    return false;
+}
+
+/* An absolute path without ".."; what is before one is taken for where it leads, if it is there. Takes path. */
+static char *without_up(char *path)
+{
+    cleanup_free char *whole = path;
+    char *out = xstrdup(""), *next;
+
+    if (!goes_up(path)) {
+        free(out);
+        return steal_ptr(&whole);
+    }
+    for (char *at = path + 1; at != NULL; at = next) {
+        if ((next = strchr(at, '/')) != NULL)
+            *next++ = '\0';
+        if (strcmp(at, "..") != 0) {
+            char *longer = xasprintf("%s/%s", out, at);
+
+            free(out);
+            out = longer;
+            continue;
+        }
+        char *real = realpath(out[0] != '\0' ? out : "/", NULL);
+
+        if (real != NULL) {
+            free(out);
+            out = real;
+        }
+        if (out[0] != '\0')
+            *strrchr(out, '/') = '\0';
+    }
+    if (out[0] == '\0') {
+        free(out);
+        return xstrdup("/");
+    }
+    return out;
+}
+
 char *path_state_dir(const char *arg, struct err *err)
 {
     const char *env = getenv("FUZZ_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -148,7 +193,7 @@ char *path_state_dir(const char *arg, struct err *err)
             (void)err_sys(err, -errno, "the working directory");
             return NULL;
         }
-        return path_resolve(cwd != NULL ? cwd : "/", dir);
+        return without_up(path_resolve(cwd != NULL ? cwd : "/", dir));
     }
     if (arg != NULL) {
         (void)err_set(err, -EINVAL, "the state directory is an empty name");
@@ -157,9 +202,9 @@ char *path_state_dir(const char *arg, struct err *err)
     if (geteuid() == 0)
         return xstrdup("/var/lib/fuzzd");
     if (xdg != NULL && xdg[0] == '/')
-        return path_resolve(xdg, "fuzzd");
+        return without_up(path_resolve(xdg, "fuzzd"));
     if (home != NULL && home[0] == '/')
-        return path_resolve(home, ".local/state/fuzzd");
+        return without_up(path_resolve(home, ".local/state/fuzzd"));
     (void)err_set(err, -ENOENT,
                   "no state directory: set FUZZ_STATE or HOME to an absolute path, or use --state");
     return NULL;

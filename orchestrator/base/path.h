@@ -49,13 +49,14 @@ long long path_tree_bytes(const char *path, long max_files);
 
 /*
  * The state directory: arg (--state) if not NULL, else $FUZZ_STATE, else /var/lib/fuzzd for root, else
- * $XDG_STATE_HOME/fuzzd or ~/.local/state/fuzzd. Always absolute. Caller frees; NULL only when there is no home (err is filled).
+ * $XDG_STATE_HOME/fuzzd or ~/.local/state/fuzzd. Always absolute and without "..". Caller frees; NULL only when there is no home (err is filled).
  */
 char *path_state_dir(const char *arg, struct err *err);
 
 /*
  * Whether dir may be used: a folder, not a link to one, of the effective user or root, and written by nobody else, as ssh asks of
- * its own files. One that is missing may. 0, or -errno with what to do.
+ * its own files. It holds what a state directory holds, or nothing but files with a dot and lost+found: else -ENOTEMPTY.
+ * One that is missing may be used. 0, or -errno with what to do.
  */
 int path_state_check(const char *dir, struct err *err);
 

@@ -6,6 +6,7 @@
  */
 #include "base/path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -121,6 +122,34 @@ int path_unlink_below(const char *top, const char *path)
     return unlinkat(fd, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
+/*
+ * What lies in a state directory: the lock is the first that fuzzd makes, and stays with the index, so that either tells of
+ * one whatever else is there. Where both are lost, or not made yet, it holds no other names than these.
+ */
+static bool state_is_foreign(const char *dir)
+{
+    static const char *const sure[] = {"fuzzd.lock", "state.db"};
+    static const char *const ours[] = {
+        "bundles",      "cache",        "campaigns",  "corpora",   "fuzzd.log",
+        "fuzzd.sock",   "locks",        "lost+found", "seeds.job", "state.db-journal",
+        "state.db-shm", "state.db-wal", "store",      "triage.job"};
+    cleanup_dir DIR *d = opendir(dir);
+    const struct dirent *de;
+    bool other = false;
+
+    while (d != NULL && (de = readdir(d)) != NULL) {
+        bool known = de->d_name[0] == '.';
+
+        for (size_t i = 0; i < sizeof(sure) / sizeof(sure[0]); i++)
+            if (strcmp(de->d_name, sure[i]) == 0)
+                return false;
+        for (size_t i = 0; !known && i < sizeof(ours) / sizeof(ours[0]); i++)
+            known = strcmp(de->d_name, ours[i]) == 0;
+        other |= !known;
+    }
+    return other;
+}
+
 int path_state_check(const char *dir, struct err *err)
 {
     uid_t uid = geteuid();
@@ -142,5 +171,10 @@ int path_state_check(const char *dir, struct err *err)
         return err_set(err, -EPERM,
                        "state directory %s can be written by others (mode %04o): chmod go-w it",
                        dir, (unsigned)(sb.st_mode & 07777));
+    if (state_is_foreign(dir))
+        return err_set(err, -ENOTEMPTY,
+                       "%s holds other files and is no state directory: name a new or an empty "
+                       "folder",
+                       dir);
     return 0;
 }

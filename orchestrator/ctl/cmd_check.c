@@ -38,7 +38,10 @@ static void ask_afl(struct check *c)
     if (c->afl_asked)
         return;
     c->afl_asked = true;
-    if (aflprobe_run(NULL, access(c->env->state_dir, W_OK) == 0 ? cache : NULL, &c->afl, &err) < 0)
+    bool may_keep =
+        access(c->env->state_dir, W_OK) == 0 && path_state_check(c->env->state_dir, &err) == 0;
+
+    if (aflprobe_run(NULL, may_keep ? cache : NULL, &c->afl, &err) < 0)
         (void)snprintf(c->afl_missing, sizeof(c->afl_missing), "%.250s", err.msg);
 }
 

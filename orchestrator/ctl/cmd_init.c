@@ -70,7 +70,7 @@ static int put_file(const struct init *in, const char *out, const char *text, co
         return cmd_fail(&cmd_init, EXIT_ERROR, "%s is there and no plain file; name another", out);
     int r = file_write_atomic(AT_FDCWD, tmp, text, strlen(text), 0644);
     if (r < 0)
-        return cmd_fail(&cmd_init, EXIT_ERROR, "%s: %s", dir, strerror(-r));
+        return cmd_fail(&cmd_init, EXIT_ERROR, "%s: %s", out, strerror(-r));
     int code = read_back(tmp, d);
     if (code != EXIT_DONE) {
         (void)unlink(tmp);

@@ -69,7 +69,7 @@ static void print_all(const struct cmd_env *env, const struct run_row *rows, siz
             (void)printf("%-20s %-16s %-22s %-10s %s\n", "CAMPAIGN", "VERDICT", "STARTED", "TOOK",
                          "RUN");
         else if (!env->quiet)
-            (void)puts("nothing has run yet");
+            (void)printf("nothing has run yet in %s\n", env->state_dir);
         for (size_t i = 0; i < n; i++)
             run_print(&rows[i]);
         return;

@@ -206,7 +206,7 @@ static int status_exec(struct cmd_env *env, int argc, char **argv)
         cmd_status_print(campaign, true, stdout);
     }
     if (json_array_size(campaigns) == 0)
-        puts("nothing is running, and nothing has run");
+        (void)printf("nothing is running, and nothing has run in %s\n", env->state_dir);
     json_decref(doc);
     return EXIT_DONE;
 }

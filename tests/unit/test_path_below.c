@@ -188,6 +188,54 @@ static void the_state_directory_is_ours_alone(void **ctx)
     assert_int_equal(chown(top, 0, 0), 0);
 }
 
+static void put(const char *name)
+{
+    cleanup_free char *path = path_join(top, name);
+
+    assert_int_equal(file_write_atomic(AT_FDCWD, path, "x", 1, 0600), 0);
+}
+
+static void a_folder_of_other_files_is_no_state_directory(void **ctx)
+{
+    struct err err;
+
+    (void)ctx;
+    put(".hidden");
+    put("lost+found");
+    assert_int_equal(path_state_check(top, &err), 0);
+    put("cache"); /* all there is when a plan was shown before anything ran */
+    assert_int_equal(path_state_check(top, &err), 0);
+    put("seed-1");
+    assert_int_equal(path_state_check(top, &err), -ENOTEMPTY);
+    assert_non_null(strstr(err.msg, "no state directory"));
+    put("fuzzd.lock"); /* one of ours, in which somebody left a file */
+    assert_int_equal(path_state_check(top, &err), 0);
+}
+
+static void the_state_directory_is_named_without_going_up(void **ctx)
+{
+    static const char *const cases[][2] = {{"state/../new", "new"},
+                                           {"no/../new", "new"},
+                                           {"state/..", ""},
+                                           {"outside/t.main/../../state", "state"},
+                                           {"to/../beside", "outside/beside"},
+                                           {"a..b/..c", "a..b/..c"}};
+    cleanup_free char *to = path_join(dir, "to"), *where = path_join(outside, "t.main");
+    struct err err;
+
+    (void)ctx;
+    assert_int_equal(symlink(where, to), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cleanup_free char *arg = path_join(dir, cases[i][0]),
+                          *want = path_resolve(dir, cases[i][1]);
+        cleanup_free char *got = path_state_dir(arg, &err);
+
+        assert_string_equal(got, want);
+    }
+    cleanup_free char *root = path_state_dir("/..", &err);
+    assert_string_equal(root, "/");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -199,6 +247,8 @@ int main(void)
         T(what_is_no_folder_is_refused),
         T(a_lock_is_a_regular_file),
         T(the_state_directory_is_ours_alone),
+        T(a_folder_of_other_files_is_no_state_directory),
+        T(the_state_directory_is_named_without_going_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
