@@ -104,9 +104,12 @@ static void replay_spec(struct replay *r, const char *path)
     struct spec *spec = NULL;
     struct err err = {0};
 
-    if (spec_read(path, NULL, &spec, &faults, &err) < 0) {
+    const int rc = spec_read(path, NULL, &spec, &faults, &err);
+
+    if (rc < 0) {
         r->bad_spec = true;
-        (void)cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
+        (void)cmd_fail(&cmd_replay, EXIT_USAGE, "%s%s", err.msg,
+                       rc == -ENOEXEC ? " (did you mean --harness?)" : "");
     } else if (!spec_usable(&faults, path)) {
         r->bad_spec = true;
     } else {

@@ -6,6 +6,7 @@
  */
 #include "spec/spec.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "spec/spec_load.h"
 
 #define SPEC_FILE_MAX (256 * 1024)
+#define LOOKED_AT     4096 /* bytes of a file, to tell whether it is text */
 
 char *spec_target_section(const struct spec *spec, size_t i, char buf[64])
 {
@@ -198,6 +200,43 @@ static void read_plants(struct spec_loader *ld)
     spec_faults_in_file(ld->faults, n, written);
 }
 
+/* A NUL byte and many others that no text has; a single one is a fault of its line. */
+static bool is_binary(const char *text, size_t size)
+{
+    const size_t looked_at = size < LOOKED_AT ? size : LOOKED_AT;
+    size_t control = 0;
+
+    for (size_t i = 0; i < looked_at; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        control += c == '\0' || (c < 0x20 && strchr("\t\n\r\f", c) == NULL);
+    }
+    return memchr(text, '\0', looked_at) != NULL && control > looked_at / 32 + 1;
+}
+
+/* What is no text is one fault, not one a line. size: of what was read of it. */
+static int refuse_binary(const char *path, const char *text, size_t size, struct err *err)
+{
+    if (size >= SELFMAG && memcmp(text, ELFMAG, SELFMAG) == 0)
+        return err_set(err, -ENOEXEC,
+                       "%s: is a program, not a campaign file; `fuzzctl init %s` writes one", path,
+                       path);
+    if (is_binary(text, size))
+        return err_set(err, -EINVAL, "%s: not text, so no campaign file", path);
+    return 0;
+}
+
+/* Of a file that is too large to be read whole. */
+static int refuse_large(const char *path, struct err *err)
+{
+    char head[LOOKED_AT];
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+    int r = n > 0 ? refuse_binary(path, head, (size_t)n, err) : 0;
+
+    return r < 0 ? r : err_set(err, -EFBIG, "%s: larger than %d bytes", path, SPEC_FILE_MAX);
+}
+
 int spec_read(const char *path, const struct spec_overrides *ov, struct spec **ret,
               struct spec_faults *faults, struct err *err)
 {
@@ -205,11 +244,13 @@ int spec_read(const char *path, const struct spec_overrides *ov, struct spec **r
     size_t size = 0;
     int r = file_read_follow(AT_FDCWD, path, SPEC_FILE_MAX, &text, &size);
     if (r == -EFBIG)
-        return err_set(err, r, "%s: larger than %d bytes", path, SPEC_FILE_MAX);
+        return refuse_large(path, err);
     if (r == -EINVAL)
         return err_set(err, -EISDIR, "%s: not a regular file", path);
     if (r < 0)
         return err_sys(err, r, "%s", path);
+    if ((r = refuse_binary(path, text, size, err)) < 0)
+        return r;
     cleanup_free char *cwd = path[0] != '/' ? getcwd(NULL, 0) : xstrdup("/");
     if (cwd == NULL)
         return err_sys(err, -errno, "the working directory");

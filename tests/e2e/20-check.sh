@@ -89,6 +89,21 @@ name/odd.ini"; do
     done
 done
 assert_match "a newline in a path is named" 'root: .* lies below a folder with a control byte' "$(cat "$T/err")"
+# Nor is a program, whatever its size, which is told in one line.
+cp "$BUILD/harnesses/chunk_frame/afl" "$T/program"
+head -c 200000 "$T/program" >"$T/short"
+printf '\0\1\2\n\3\0\n' >"$T/data"
+for verb in check plan start run replay; do
+    for f in program short; do
+        assert_exit "$verb of a program ($f) is refused" 2 "$FUZZCTL" $verb "$T/$f"
+        assert_match "with what to do" "^[^:]*(: )?$T/$f: is a program, not a campaign file; .fuzzctl init $T/$f. writes one" "$(cat "$T/out" "$T/err")"
+        assert_eq "in one line" 1 "$(cat "$T/out" "$T/err" | grep -c program)"
+    done
+    assert_exit "$verb of other bytes too" 2 "$FUZZCTL" $verb "$T/data"
+    assert_match "as what they are" "$T/data: not text, so no campaign file\$" "$(cat "$T/out" "$T/err")"
+done
+assert_exit "replay of a program" 2 "$FUZZCTL" replay "$T/program"
+assert_match "tells of --harness" 'did you mean --harness' "$(cat "$T/err")"
 check "no daemon was started for them" [ ! -e "$FZ_STATE/fuzzd.lock" ]
 mkdir "$T/folder"
 assert_exit "a folder without specs is an error" 2 "$FUZZCTL" check "$T/folder"
@@ -101,3 +116,23 @@ assert_exit "without afl-fuzz a good spec passes" 0 \
 assert_match "with a warning" 'warning: .*not checked' "$(cat "$T/out")"
 assert_exit "and a program that is not instrumented is still found" 2 \
     env AFL_FUZZ="$T/none" PATH="$T/folder" "$FUZZCTL" check "$broken/harness-not-instrumented.ini"
+
+# ---- the state directory -----------------------------------------------------------------------
+mkdir -p "$T/mine/sub"
+echo seed >"$T/mine/one"
+for verb in "start $T/good.ini" "run $T/good.ini" "plan $T/good.ini" "resume x" status list verify; do
+    # shellcheck disable=SC2086 # words of their own
+    assert_exit "${verb%% *}: a folder of other files is no state directory" 2 "$FUZZCTL" --state "$T/mine" $verb
+    assert_match "which one line says" "^fuzzctl: $T/mine holds other files and is no state directory" "$(cat "$T/err")"
+done
+assert_exit "nor to fuzzd" 2 "$FUZZD" --state "$T/mine" --foreground
+assert_exit "check is done without it" 0 "$FUZZCTL" --state "$T/mine" check "$T/good.ini"
+assert_eq "nothing was put there" 2 "$(find "$T/mine" -mindepth 1 | wc -l)"
+mkdir -m 700 "$T/new"
+mkdir "$T/new/lost+found"
+for verb in status list; do
+    assert_exit "$verb: one of nothing is one" 0 "$FUZZCTL" --state "$T/mine/sub/../../new" $verb
+    assert_match "which is named, without a way up" "nothing has run( yet)? in $T/new\$" "$(cat "$T/out")"
+done
+assert_exit "an unknown option" 2 "$FUZZCTL" --foo
+assert_match "is no verb" 'unknown option "--foo"' "$(cat "$T/err")"
