@@ -35,12 +35,14 @@ void contents_find(const struct inputs *inputs, struct contents *ret)
     cleanup_free struct item *items = xcalloc(inputs->n + 1, sizeof(*items));
     size_t n = 0;
 
-    *ret = (struct contents){.kind = xcalloc(inputs->n + 1, 1)};
+    *ret = (struct contents){.kind = xcalloc(inputs->n + 1, 1),
+                             .code = xcalloc(inputs->n + 1, sizeof(*ret->code))};
     for (size_t i = 0; i < inputs->n; i++) {
         cleanup_free uint8_t *data = NULL;
         size_t size = 0;
 
-        if (inputs_read(inputs, i, FORKSERVER_INPUT_BYTES, &data, &size) < 0) {
+        ret->code[i] = inputs_read(inputs, i, FORKSERVER_INPUT_BYTES, &data, &size);
+        if (ret->code[i] < 0) {
             ret->kind[i] = CONTENTS_UNREAD;
             ret->count[CONTENTS_UNREAD]++;
             continue;
@@ -60,6 +62,7 @@ void contents_find(const struct inputs *inputs, struct contents *ret)
 void contents_clear(struct contents *c)
 {
     free(c->kind);
+    free(c->code);
     *c = (struct contents){0};
 }
 

@@ -11,6 +11,7 @@
 enum contents_kind { CONTENTS_FIRST, CONTENTS_COPY, CONTENTS_UNREAD };
 struct contents {
     uint8_t *kind; /* enum contents_kind, one an input */
+    int *code;     /* of those UNREAD: why, as inputs_read says */
     size_t count[3];
 };
 

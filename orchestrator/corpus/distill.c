@@ -83,7 +83,7 @@ const char *distill_aside_name(enum distill_aside why)
     return names[why];
 }
 
-static void set_aside(struct distill *d, size_t index, enum distill_aside why)
+static void set_aside(struct distill *d, size_t index, enum distill_aside why, int code)
 {
     struct distill_result *r = d->ret;
 
@@ -92,6 +92,7 @@ static void set_aside(struct distill *d, size_t index, enum distill_aside why)
     d->is_aside[index] = true;
     r->aside = xreallocarray(r->aside, r->n_aside + 1, sizeof(*r->aside));
     r->aside[r->n_aside].index = index;
+    r->aside[r->n_aside].code = code;
     r->aside[r->n_aside++].why = why;
 }
 
@@ -253,7 +254,8 @@ static bool is_well(struct distill *d, size_t index, const struct got *g)
     set_aside(d, index,
               g->code < 0               ? DISTILL_UNREAD
               : g->end != FORKSERVER_OK ? why[g->end]
-                                        : DISTILL_UNSTABLE);
+                                        : DISTILL_UNSTABLE,
+              g->code);
     d->map[index] = 0;
     return false;
 }
@@ -273,10 +275,9 @@ static void consider(struct distill *d, size_t index, const struct got *g)
 
 static void take_input(struct distill *d, size_t index, const struct got *g)
 {
-    if (!is_well(d, index, g))
-        return;
-    d->ret->input_bytes += g->size;
-    consider(d, index, g);
+    d->ret->input_bytes += g->code == 0 ? g->size : 0;
+    if (is_well(d, index, g))
+        consider(d, index, g);
 }
 
 /* One that is looked at again. */
@@ -365,7 +366,7 @@ static int run_again(struct distill *d, bool *ret_dropped, struct err *err)
             continue;
         lost[n_lost++] = d->map[d->chosen[i]];
         cover_drop(d->cover, d->chosen[i]);
-        set_aside(d, d->chosen[i], DISTILL_UNSTABLE);
+        set_aside(d, d->chosen[i], DISTILL_UNSTABLE, 0);
     }
     free(d->agrees);
     *ret_dropped = n_lost > 0;

@@ -45,13 +45,14 @@ const char *distill_aside_name(enum distill_aside why);
 struct distill_result {
     size_t *chosen; /* numbers of inputs, ascending */
     size_t n_chosen;
-    uint64_t input_bytes; /* of those not set aside */
+    uint64_t input_bytes; /* of all that could be read */
     size_t n_aside;
     struct {
         size_t index;
         enum distill_aside why;
-    } * aside;   /* ascending */
-    size_t maps; /* different ones */
+        int code; /* UNREAD: why, as inputs_read says */
+    } * aside;    /* ascending */
+    size_t maps;  /* different ones */
     size_t
         tuples; /* edges and buckets (edges, when buckets do not matter) of what was not set aside, and of against */
     size_t new_tuples; /* that against does not have */

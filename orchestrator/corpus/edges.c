@@ -47,6 +47,7 @@ static void run_done(void *ctx, const struct runner_result *r)
     if (end == EDGES_OK && r->map_bytes == e->ret->map_bytes)
         (void)map_merge(e->seen, r->map, r->map_bytes, &fresh);
     e->ret->end[r->index] = (uint8_t)end;
+    e->ret->code[r->index] = r->code;
     e->ret->adds[r->index] = fresh > 0;
     e->ret->count[end]++;
     e->done++;
@@ -77,6 +78,7 @@ int edges_run(const struct edges_opts *o, struct edges_result *ret, struct err *
     int rc;
 
     *ret = (struct edges_result){.end = xcalloc(o->inputs->n + 1, 1),
+                                 .code = xcalloc(o->inputs->n + 1, sizeof(*ret->code)),
                                  .adds = xcalloc(o->inputs->n + 1, 1)};
     rc = runner_run(&job, err);
     if (rc == 0 && e.seen != NULL) {
@@ -92,6 +94,7 @@ int edges_run(const struct edges_opts *o, struct edges_result *ret, struct err *
 void edges_result_clear(struct edges_result *r)
 {
     free(r->end);
+    free(r->code);
     free(r->adds);
     *r = (struct edges_result){0};
 }

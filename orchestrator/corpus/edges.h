@@ -30,6 +30,7 @@ struct edges_result {
         tuples; /* of those that ended well; a tuple is an edge with a bucket of its count */
     size_t map_bytes;
     uint8_t *end;  /* enum edges_end, one an input */
+    int *code;     /* of those not run: why, as inputs_read says */
     uint8_t *adds; /* not 0: had a tuple that none before it had */
     size_t count[EDGES_ENDS];
 };

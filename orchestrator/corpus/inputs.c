@@ -158,6 +158,8 @@ static int add_listed(struct inputs *list, const char *dir, struct dirent **name
             rc = add_listed(list, path, NULL, 0, depth + 1, err);
         else if (kind == DT_REG)
             rc = take_found(list, dir, steal_ptr(&path), err);
+        else
+            list->passed_over++;
     }
     names_free(names, n);
     return rc;
@@ -253,7 +255,86 @@ int inputs_add(struct inputs *list, const char *path, struct err *err)
     return rc;
 }
 
+/* ---- what is made in a folder of inputs ---- */
+static bool is_output(const char *dir, const char *instance)
+{
+    cleanup_free char *path = path_join(dir, instance);
+
+    return look_for(path, SETUP) == 0;
+}
+
+/* Whether dir is AFL++ output, of which queues alone are inputs. */
+static bool has_instances(const char *dir)
+{
+    struct dirent **names = NULL;
+    const int n = list_folder(dir, &names);
+    bool has = look_for(dir, SETUP) == 0;
+
+    for (int i = 0; i < n && !has; i++)
+        has = (names[i]->d_type == DT_DIR || names[i]->d_type == DT_UNKNOWN) &&
+              is_output(dir, names[i]->d_name);
+    names_free(names, n);
+    return has;
+}
+
+static bool in_queue(const char *dir, const char *rest)
+{
+    const char *slash = strchr(rest, '/');
+    cleanup_free char *instance = slash != NULL ? xstrndup(rest, (size_t)(slash - rest)) : NULL;
+
+    if (look_for(dir, SETUP) != 0) {
+        if (instance == NULL || !is_output(dir, instance))
+            return false;
+        rest = slash + 1;
+    }
+    return strncmp(rest, QUEUE, strlen(QUEUE)) == 0 &&
+           (rest[strlen(QUEUE)] == '\0' || rest[strlen(QUEUE)] == '/');
+}
+
+/* Where out is or will be, without links and slashes behind it; NULL: nowhere. Caller frees. */
+static char *whole_path(const char *out)
+{
+    cleanup_free char *place = xstrdup(out), *parent = NULL, *real = NULL;
+    const char *slash;
+
+    for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
+        place[n - 1] = '\0';
+    parent = path_dirname(place);
+    real = realpath(parent, NULL);
+    slash = strrchr(place, '/');
+    return real != NULL ? path_join(real, slash != NULL ? slash + 1 : place) : NULL;
+}
+
+bool inputs_takes(const char *path, const char *out)
+{
+    cleanup_free char *top = realpath(path, NULL), *whole = whole_path(out);
+    const size_t n = top != NULL ? strlen(top) : 0;
+    const char *rest;
+
+    if (n == 0 || whole == NULL || !is_folder(top) || strncmp(top, whole, n) != 0 ||
+        (whole[n] != '/' && n > 1))
+        return false;
+    rest = whole + n;
+    if (strstr(rest, "/.") != NULL || strcmp(rest + strspn(rest, "/"), README) == 0)
+        return false;
+    rest += strspn(rest, "/");
+    return !has_instances(top) || in_queue(top, rest);
+}
+
 /* ---- bytes ---- */
+const char *inputs_why(int code)
+{
+    switch (code) {
+    case -EFBIG:
+        return "over 1 MiB";
+    case -EINVAL:
+    case -ENXIO: /* a socket */
+        return "not a regular file";
+    default:
+        return strerror(-code);
+    }
+}
+
 /* 0, with the size where it is told without asking what the file is: nothing but a file with bytes in it has one. */
 static int size_of(int fd, size_t max_bytes, size_t *ret)
 {

@@ -28,6 +28,7 @@ struct inputs {
     const struct packed_input **packed; /* one an input, NULL where it is a file */
     struct packed **archives;           /* owned */
     size_t n_archives;
+    size_t passed_over; /* in folders: links, FIFOs and the like */
 };
 
 /* Appends in the order of the names. 0, or -errno with the list as it was: -ENOENT, -ELOOP (too deep), -E2BIG (over INPUTS_MAX). */
@@ -41,6 +42,9 @@ int inputs_add_packed(struct inputs *list, struct packed *archive, const char *p
 void inputs_add_from(struct inputs *list, const struct inputs *from, size_t index);
 void inputs_clear(struct inputs *list);
 
+/* Whether what is made at out, a file or a folder, would be among the inputs of the folder path from then on. */
+bool inputs_takes(const char *path, const char *out);
+
 /*
  * An input's bytes, at most max_bytes (a larger one is -EFBIG). Of a file: no fifo blocks and no link is followed, unless the file was named
  * itself. Caller frees. Any thread may, while the list stays as it is.
@@ -49,6 +53,8 @@ int inputs_read(const struct inputs *list, size_t index, size_t max_bytes, uint8
                 size_t *ret_size);
 /* The same of a file. */
 int inputs_read_file(const char *path, size_t max_bytes, uint8_t **ret_data, size_t *ret_size);
+/* Why either did not read an input of FORKSERVER_INPUT_BYTES, by what it returned: "over 1 MiB", "not a regular file", or the words of errno. */
+const char *inputs_why(int code);
 /* Whether it is in memory, so that v is no path and inputs_borrow has it; and whether all are. */
 bool inputs_is_packed(const struct inputs *list, size_t index);
 bool inputs_all_packed(const struct inputs *list);

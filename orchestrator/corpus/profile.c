@@ -296,6 +296,11 @@ static int finish(struct shared *s)
         return -ECANCELED;
     if (s->code < 0)
         return s->code;
+    if (s->n_turn == 0)
+        return err_set(s->err, -ENODATA, "none of its inputs can be run");
+    if (s->merged.n == 0 && s->ret->run == 0)
+        return err_set(s->err, -ENODATA, "%s wrote no profile: no input came to its end",
+                       s->o->program);
     if (s->merged.n == 0)
         return err_set(s->err, -ENODATA,
                        "%s wrote no profile: a coverage build is made by clang with "

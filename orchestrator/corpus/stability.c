@@ -338,5 +338,6 @@ void stability_result_clear(struct stability_result *r)
     free(r->findings);
     free(r->unstable);
     free(r->unread_index);
+    free(r->unread_code);
     *r = (struct stability_result){.smallest = SIZE_MAX};
 }

@@ -94,6 +94,7 @@ struct stability_result {
     size_t n_unstable;
     size_t smallest;      /* the finding with the smallest pair, SIZE_MAX none */
     size_t *unread_index; /* numbers of inputs, unread of them */
+    int *unread_code;     /* why each is, as inputs_read says; 0: it takes its server along */
 };
 
 /* 0, -ECANCELED, or what forkserver_open said. Clear the result in the first case. Blocking. */

@@ -174,7 +174,8 @@ static int run_alone(struct stability *s, size_t index, struct stability_series 
     size_t size = 0;
     int rc;
 
-    if (stability_input_read(s, index, &data, &size) < 0) {
+    k->code = stability_input_read(s, index, &data, &size);
+    if (k->code < 0) {
         k->unread = true;
         return 0;
     }

@@ -53,6 +53,7 @@ struct stability_known {
     bool deadly; /* it is told that it ends its process in another way than alone */
     bool ends;   /* its process ends with it, alone */
     bool unread;
+    int code; /* why it could not be read */
 };
 
 /* What a child did with one input, run by run. */

@@ -113,10 +113,13 @@ void stability_sum_up(struct stability *s)
     for (i = 0; i < s->o->inputs->n; i++)
         r->unread += s->known[i].unread;
     r->unread_index = xcalloc(r->unread + 1, sizeof(*r->unread_index));
+    r->unread_code = xcalloc(r->unread + 1, sizeof(*r->unread_code));
     r->unread = 0;
     for (i = 0; i < s->o->inputs->n; i++) {
-        if (s->known[i].unread)
-            r->unread_index[r->unread++] = i;
+        if (!s->known[i].unread)
+            continue;
+        r->unread_code[r->unread] = s->known[i].code;
+        r->unread_index[r->unread++] = i;
     }
 }
 
@@ -175,12 +178,26 @@ static json_t *pair_json(const struct stability_opts *o, const struct stability_
     return list;
 }
 
+/* What was not run, each with the reason. */
+static json_t *not_run_json(const struct stability_opts *o, const struct stability_result *r)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < r->unread && i < UNREAD_TOLD; i++)
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:s}", "file", name_json(o, r->unread_index[i]), "why",
+                            r->unread_code[i] < 0 ? inputs_why(r->unread_code[i])
+                                                  : "takes its fork server along"));
+    return list;
+}
+
 json_t *stability_json(const struct stability_opts *o, const struct stability_result *r, size_t max)
 {
     json_t *edges = json_array(), *findings = json_array(), *unread = json_array(), *smallest;
     const size_t bad = r->count[STABILITY_STATEFUL] + r->count[STABILITY_FLAKY];
     const double pct =
         r->edges > 0 ? 100.0 * (double)(r->edges - r->n_unstable) / (double)r->edges : 100.0;
+    const bool none = r->checked == 0 && bad == 0; /* of which nothing can be said */
 
     for (size_t i = 0; i < r->n_unstable && i < EDGES_TOLD && i < max; i++)
         (void)json_array_append_new(edges, json_pack("{s:I, s:I, s:I}", "id",
@@ -193,16 +210,16 @@ json_t *stability_json(const struct stability_opts *o, const struct stability_re
         (void)json_array_append_new(unread, name_json(o, r->unread_index[i]));
     smallest = r->smallest < r->n_findings ? pair_json(o, &r->findings[r->smallest]) : json_null();
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:f, s:I, s:o, "
-        "s:o, "
-        "s:o, s:o}",
+        "{s:I, s:I, s:I, s:I, s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:I, s:o, "
+        "s:o, s:o, s:o, s:o}",
         "inputs", (json_int_t)o->inputs->n, "checked", (json_int_t)r->checked, "unread",
         (json_int_t)r->unread, "left", (json_int_t)r->left, "over", (int)r->over, "runs_each",
         o->runs > 0 ? o->runs : STABILITY_RUNS, "seed", (json_int_t)o->seed, "runs",
         (json_int_t)r->runs, "unstable", (json_int_t)r->count[STABILITY_UNSTABLE], "flaky",
         (json_int_t)r->count[STABILITY_FLAKY], "stateful", (json_int_t)r->count[STABILITY_STATEFUL],
-        "unrepeated", (json_int_t)r->unrepeated, "stable", (int)(bad == 0), "edges",
-        (json_int_t)r->edges, "stability_pct", pct, "unstable_edges_total",
-        (json_int_t)r->n_unstable, "unstable_edges", edges, "findings", findings, "smallest_pair",
-        smallest, "unread_files", unread);
+        "unrepeated", (json_int_t)r->unrepeated, "stable",
+        none ? json_null() : json_boolean(bad == 0), "edges", (json_int_t)r->edges, "stability_pct",
+        none ? json_null() : json_real(pct), "unstable_edges_total", (json_int_t)r->n_unstable,
+        "unstable_edges", edges, "findings", findings, "smallest_pair", smallest, "unread_files",
+        unread, "not_run", not_run_json(o, r));
 }

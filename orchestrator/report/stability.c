@@ -33,14 +33,19 @@ char *stability_line(const json_t *j)
 
     if (f == NULL)
         return xstrdup("");
-    fprintf(f, "%lld input%s run %lld times each and shuffled", (long long)fields_int(j, "checked"),
-            text_plural(fields_int(j, "checked")), (long long)fields_int(j, "runs_each"));
+    if (fields_int(j, "checked") <= 0) {
+        fputs("nothing is known", f);
+    } else {
+        fprintf(f, "%lld input%s run %lld times each and shuffled",
+                (long long)fields_int(j, "checked"), text_plural(fields_int(j, "checked")),
+                (long long)fields_int(j, "runs_each"));
+    }
     add(f, j, "stateful", "stateful", &first);
     add(f, j, "flaky", "flaky", &first);
     add(f, j, "unstable", "unstable", &first);
     add(f, j, "unread", "not run", &first);
     add(f, j, "left", "left for want of time", &first);
-    if (first)
+    if (first && fields_int(j, "checked") > 0)
         fputs(": all do the same each time", f);
     if (fields_int(j, "unstable_edges_total") > 0)
         fprintf(f, "; %lld of %lld edges vary", (long long)fields_int(j, "unstable_edges_total"),

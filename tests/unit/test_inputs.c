@@ -108,6 +108,63 @@ static void a_corpus_of_another_user_is_read_too(void **state)
     assert_int_equal(unlink(second), 0);
 }
 
+static bool takes(const char *dir, const char *out)
+{
+    cleanup_free char *path = path_join(top, dir), *made = path_join(top, out);
+
+    return inputs_takes(path, made);
+}
+
+static void folder(const char *name)
+{
+    cleanup_free char *path = path_join(top, name);
+
+    assert_int_equal(path_mkdirs(path, 0700), 0);
+}
+
+static void what_is_made_in_a_folder_of_inputs_is_one_of_them(void **state)
+{
+    cleanup_free char *setup = NULL;
+
+    (void)state;
+    folder("plain/sub");
+    folder("plain-2");
+    folder("afl/main/queue");
+    folder("afl/other");
+    setup = file_make("afl/main/fuzzer_setup", "");
+    assert_true(takes("plain", "plain/new"));
+    assert_true(takes("plain/", "plain/sub/new//"));
+    assert_true(takes("plain", "plain-2/../plain/new.tar"));
+    assert_false(takes("plain", "plain-2/new"));
+    assert_false(takes("plain", "new"));
+    assert_false(takes("plain", "plain"));
+    assert_false(takes("plain", "plain/.new"));
+    assert_false(takes("plain", "plain/gone/new")); /* which cannot be made */
+    assert_false(takes("gone", "gone/new"));
+    /* Of AFL++ output the queues alone are taken. */
+    assert_false(takes("afl", "afl/new"));
+    assert_false(takes("afl", "afl/main/new"));
+    assert_false(takes("afl/main", "afl/main/new"));
+    assert_true(takes("afl", "afl/main/queue/new"));
+    assert_true(takes("afl/main", "afl/main/queue/new"));
+    assert_true(takes("afl/other", "afl/other/new"));
+}
+
+static void links_in_folders_are_passed_over_and_counted(void **state)
+{
+    cleanup_free char *link = path_join(top, "links/link"), *dir = path_join(top, "links");
+    struct inputs list = {0};
+    struct err err = {0};
+
+    (void)state;
+    folder("links");
+    assert_int_equal(symlink("nowhere", link), 0);
+    assert_int_equal(inputs_add(&list, dir, &err), 0);
+    assert_int_equal(list.n, 0);
+    assert_int_equal(list.passed_over, 1);
+    inputs_clear(&list);
+}
+
 static int folder_make(void **state)
 {
     (void)state;
@@ -126,6 +183,8 @@ int main(void)
         cmocka_unit_test(reading_leaves_the_time_of_access),
         cmocka_unit_test(what_is_no_input_is_refused_at_once),
         cmocka_unit_test(a_corpus_of_another_user_is_read_too),
+        cmocka_unit_test(what_is_made_in_a_folder_of_inputs_is_one_of_them),
+        cmocka_unit_test(links_in_folders_are_passed_over_and_counted),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

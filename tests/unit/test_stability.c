@@ -274,6 +274,8 @@ static void what_cannot_be_read_or_done_in_time_is_told(void **state)
     assert_int_equal(r.unread, 2);
     assert_int_equal(r.unread_index[0], 2);
     assert_int_equal(r.unread_index[1], 3);
+    assert_int_equal(r.unread_code[0], -ENOENT);
+    assert_string_equal(inputs_why(r.unread_code[1]), "not a regular file");
     stability_result_clear(&r);
     words(&inputs, "L LL LLL LLLL LLLLL abc");
     r = check(&inputs, 1, 1000);
@@ -366,7 +368,7 @@ static void an_odd_document_is_printed_all_the_same(void **state)
     assert_null(strchr(b, '\033'));
     assert_non_null(strstr(b, "5 more\n"));
     assert_non_null(strstr(line, "7 stateful"));
-    assert_non_null(strstr(bare, "all do the same"));
+    assert_non_null(strstr(bare, "nothing is known"));
     json_decref(none);
     json_decref(odd);
 }
