@@ -40,6 +40,9 @@ int cmd_fail(const struct cmd_entry *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The usage line and EXIT_USAGE. */
 int cmd_usage(const struct cmd_entry *e);
+/* What is missing or too much on the command line, then the usage line, of sub where that is not NULL; EXIT_USAGE. */
+int cmd_misuse(const struct cmd_entry *e, const struct cmd_sub *sub, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* That of a subcommand. */
 int cmd_sub_usage(const struct cmd_entry *e, const struct cmd_sub *sub);
 /* The subcommand of that name, or NULL. */

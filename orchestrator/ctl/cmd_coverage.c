@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "corpus/outfolder.h"
 #include "ctl/coverage.h"
+#include "ctl/given.h"
 #include "ctl/spec_word.h"
 #include "report/fields.h"
 
@@ -85,9 +86,7 @@ static int check_names(const struct run *r)
         for (size_t k = 0; k < r->spec->n_targets; k++)
             met |= strcmp(r->spec->targets[k].name, r->names[i]) == 0;
         if (!met)
-            return cmd_fail(&cmd_coverage, EXIT_USAGE, "%s%s has no target %s", r->spec->path,
-                            r->by_default ? " (taken as no campaign file is named)" : "",
-                            r->names[i]);
+            return given_no_target(&cmd_coverage, NULL, r->spec, r->names[i]);
     }
     return EXIT_DONE;
 }
@@ -99,6 +98,21 @@ static bool is_wanted(const struct run *r, const char *name)
             return true;
     }
     return r->n_names == 0;
+}
+
+/* That the places are there, before anything is run. */
+static int check_given(const struct run *r)
+{
+    for (size_t i = 0; i < r->given.n; i++) {
+        struct stat st;
+
+        if (stat(r->given.v[i], &st) < 0)
+            return cmd_fail(&cmd_coverage, EXIT_USAGE, "--corpus %s: %s", r->given.v[i],
+                            strerror(errno));
+    }
+    return r->html == NULL ? EXIT_DONE
+                           : given_output_check(&cmd_coverage, NULL, "--html ", r->html, r->given.v,
+                                                r->given.n);
 }
 
 static int open_html(struct run *r)
@@ -172,7 +186,7 @@ static int measure(struct run *r)
         if (rc == -ECANCELED)
             return cmd_fail(&cmd_coverage, EXIT_ERROR, "interrupted");
         if (!r->o.env->json)
-            coverage_print(doc, r->spec->root, stdout);
+            coverage_print(doc, r->spec->root, r->o.env->quiet, stdout);
         one = tell_errors(doc);
         if (code == EXIT_DONE || one == EXIT_ERROR)
             code = one;
@@ -188,6 +202,12 @@ static int run(struct run *r, int argc, char **argv)
     if (path != NULL) {
         optind++;
     } else {
+        if (access(SPEC_WORD_GATE, F_OK) < 0 && optind < argc)
+            return cmd_fail(
+                &cmd_coverage, EXIT_USAGE,
+                "%s: no such campaign file, and there is no %s to have a target of that "
+                "name",
+                argv[optind], SPEC_WORD_GATE);
         if (access(SPEC_WORD_GATE, F_OK) < 0)
             return cmd_fail(
                 &cmd_coverage, EXIT_USAGE,
@@ -201,6 +221,8 @@ static int run(struct run *r, int argc, char **argv)
     code = load_spec(r, path);
     if (code == EXIT_DONE)
         code = check_names(r);
+    if (code == EXIT_DONE)
+        code = check_given(r);
     if (code == EXIT_DONE)
         code = open_html(r);
     if (code != EXIT_DONE)

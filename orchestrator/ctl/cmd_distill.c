@@ -18,7 +18,7 @@
 #include "corpus/outfolder.h"
 #include "ctl/cmd.h"
 #include "ctl/distill_spec.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "ctl/replay_scope.h"
 #include "plan/elfprobe.h"
@@ -59,24 +59,40 @@ static int write_corpus(const struct job *d, const struct distill_result *r, uin
 }
 
 /* ---- what is printed ---- */
+static void print_covered(const struct job *d, const struct distill_result *r, uint64_t bytes)
+{
+    const char *what = d->edges_only ? "edges" : "edges and counts";
+    char in[32], out[32];
+
+    if (d->against.n > 0 && r->new_tuples == 0)
+        printf("nothing new: ");
+    printf("%zu of %zu input%s, %s of %s, ", r->n_chosen, d->inputs.n,
+           text_plural((int64_t)d->inputs.n), format_bytes(out, sizeof(out), (int64_t)bytes),
+           format_bytes(in, sizeof(in), (int64_t)r->input_bytes));
+    if (d->against.n == 0)
+        printf("cover the same %zu %s", r->tuples, what);
+    else if (r->new_tuples > 0)
+        printf("add %zu %s to the %zu of --against", r->new_tuples, what,
+               r->tuples - r->new_tuples);
+    else
+        printf("%s; --against covers all %zu %s", r->n_chosen > 0 ? "are kept" : "are needed",
+               r->tuples, what);
+}
+
 static void print_result(const struct job *d, const struct distill_result *r, uint64_t bytes)
 {
     size_t count[DISTILL_ASIDES] = {0};
-    char in[32], out[32], took[32];
+    char took[32];
 
     for (size_t i = 0; i < r->n_aside; i++) {
         cleanup_free char *name = fields_safe(d->inputs.v[r->aside[i].index]);
+        const int code = r->aside[i].code;
 
         count[r->aside[i].why]++;
-        if (!d->env->quiet)
-            printf("set aside, %s: %s\n", distill_aside_name(r->aside[i].why), name);
+        printf("set aside, %s: %s%s%s\n", distill_aside_name(r->aside[i].why), name,
+               code < 0 ? ": " : "", code < 0 ? inputs_why(code) : "");
     }
-    printf("%zu of %zu input%s, %s of %s, cover the same %zu %s", r->n_chosen, d->inputs.n,
-           text_plural((int64_t)d->inputs.n), format_bytes(out, sizeof(out), (int64_t)bytes),
-           format_bytes(in, sizeof(in), (int64_t)r->input_bytes), r->tuples,
-           d->edges_only ? "edges" : "edges and counts");
-    if (d->against.n > 0)
-        printf(", %zu of them new", r->new_tuples);
+    print_covered(d, r, bytes);
     printf(" (%zu different map%s, %s)\n", r->maps, text_plural((int64_t)r->maps),
            format_duration(took, sizeof(took), clock_now_ms() - d->progress.began_ms));
     for (int i = 0; i < DISTILL_ASIDES; i++) {
@@ -104,9 +120,11 @@ static void print_json(const struct job *d, const struct distill_result *r, uint
     for (size_t i = 0; i < r->n_chosen; i++)
         (void)json_array_append_new(chosen, shown_json(d, r->chosen[i]));
     for (size_t i = 0; i < r->n_aside; i++)
-        (void)json_array_append_new(aside, json_pack("{s:o, s:s}", "file",
-                                                     shown_json(d, r->aside[i].index), "why",
-                                                     distill_aside_name(r->aside[i].why)));
+        (void)json_array_append_new(
+            aside, json_pack("{s:o, s:s, s:o}", "file", shown_json(d, r->aside[i].index), "why",
+                             distill_aside_name(r->aside[i].why), "error",
+                             r->aside[i].code < 0 ? json_string(inputs_why(r->aside[i].code))
+                                                  : json_null()));
     cmd_print_json_take(json_pack(
         "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:o, s:o}", "version", 1, "inputs",
         (json_int_t)d->inputs.n, "input_bytes", (json_int_t)r->input_bytes, "kept",
@@ -117,15 +135,13 @@ static void print_json(const struct job *d, const struct distill_result *r, uint
 }
 
 /* ---- the verb ---- */
-static int collect(const struct strv *paths, struct inputs *list)
+static int collect(const struct job *d, const struct strv *paths, struct inputs *list)
 {
-    struct err err = {0};
+    int code = given_output_check(&cmd_distill, NULL, "-o ", d->out, paths->v, paths->n);
 
-    for (size_t i = 0; i < paths->n; i++) {
-        if (input_paths_add(list, paths->v[i], &err) < 0)
-            return cmd_fail(&cmd_distill, EXIT_USAGE, "%s", err.msg);
-    }
-    return EXIT_DONE;
+    for (size_t i = 0; i < paths->n && code == EXIT_DONE; i++)
+        code = given_inputs_add(&cmd_distill, NULL, list, paths->v[i]);
+    return code;
 }
 
 static int run(struct job *d, size_t must)
@@ -165,7 +181,7 @@ static int run(struct job *d, size_t must)
         (void)cmd_fail(&cmd_distill, EXIT_ERROR, "%s", err.msg);
     else if (d->env->json)
         print_json(d, &r, bytes);
-    else
+    else if (!d->env->quiet)
         print_result(d, &r, bytes);
     distill_result_clear(&r);
     return rc < 0 ? EXIT_ERROR : EXIT_DONE;
@@ -236,42 +252,49 @@ static int from_spec(struct job *d, const char *path)
                              d->limits.memory_bytes == 0 ? &d->limits.memory_bytes : NULL);
 }
 
+static int check_usage(const struct job *d, int argc)
+{
+    if (d->harness == NULL && d->target == NULL)
+        return cmd_misuse(&cmd_distill, NULL, "neither --harness nor --target is given");
+    if (d->harness != NULL && d->target != NULL)
+        return cmd_misuse(&cmd_distill, NULL, "--harness and --target do not go together");
+    if (d->target != NULL && optind >= argc)
+        return cmd_misuse(&cmd_distill, NULL, "--target %s: no campaign file is named", d->target);
+    if (optind + (d->target != NULL) >= argc)
+        return cmd_misuse(&cmd_distill, NULL, "no file or folder of inputs is named");
+    if (d->out == NULL)
+        return cmd_misuse(&cmd_distill, NULL, "-o is missing: the folder to write to");
+    return EXIT_DONE;
+}
+
 static int prepare(struct job *d, int argc, char **argv, size_t *ret_must)
 {
     struct strv paths = {0};
     struct err err = {0};
     int code = parse_options(d, argc, argv);
 
-    if (code == EXIT_DONE && (d->harness == NULL) == (d->target == NULL))
-        code = cmd_usage(&cmd_distill);
-    if (code == EXIT_DONE && d->target != NULL) {
-        if (optind >= argc)
-            return cmd_usage(&cmd_distill);
+    if (code == EXIT_DONE)
+        code = check_usage(d, argc);
+    if (code == EXIT_DONE && d->target != NULL)
         code = from_spec(d, argv[optind++]);
-    }
-    if (code == EXIT_DONE && (d->out == NULL || optind >= argc))
-        code = cmd_usage(&cmd_distill);
-    if (code == EXIT_DONE && elfprobe_read(d->harness, &d->elf, &err) < 0)
-        code = cmd_fail(&cmd_distill, EXIT_USAGE, "%s", err.msg);
-    if (code == EXIT_DONE && !d->elf.instrumented)
-        code = cmd_fail(&cmd_distill, EXIT_USAGE,
-                        "%s: has no fork server; build it with afl-clang-fast or the like",
-                        d->harness);
+    if (code == EXIT_DONE)
+        code = given_program(&cmd_distill, NULL, d->target != NULL ? "harness" : "--harness",
+                             d->harness, true, &d->elf);
     if (code == EXIT_DONE)
         code = manyrun_engine(&cmd_distill, d->engine, true, d->harness, &d->elf, &d->runs);
     if (code == EXIT_DONE && outfolder_check(d->out, &err) < 0)
         code = cmd_fail(&cmd_distill, EXIT_USAGE, "-o %s", err.msg);
     if (code == EXIT_DONE)
-        code = collect(&d->keep_paths, &d->inputs);
+        code = collect(d, &d->keep_paths, &d->inputs);
     *ret_must = d->inputs.n;
     for (int i = optind; i < argc; i++)
         strv_add(&paths, argv[i]);
     if (code == EXIT_DONE)
-        code = collect(&paths, &d->inputs);
+        code = collect(d, &paths, &d->inputs);
     if (code == EXIT_DONE)
-        code = collect(&d->against_paths, &d->against);
-    if (code == EXIT_DONE && d->inputs.n == 0)
-        code = cmd_fail(&cmd_distill, EXIT_VACUOUS, "there are no inputs");
+        code = collect(d, &d->against_paths, &d->against);
+    if (code == EXIT_DONE)
+        code = given_inputs_check(&cmd_distill, NULL, &d->inputs);
     strv_clear(&paths);
     return code;
 }

@@ -42,7 +42,7 @@ static int help_exec(struct cmd_env *env, int argc, char **argv)
         printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->help);
     puts("\n  --state DIR    the state directory, as FUZZ_STATE; these may also follow the verb\n"
          "  --json         one JSON document instead of text, where the verb has one\n"
-         "  -q, --quiet    nothing on success\n"
+         "  -q, --quiet    nothing on success; of verbs that only show, less or the same\n"
          "  --no-color     no colours and no redrawing, as NO_COLOR\n\n"
          "`fuzzctl help VERB` or `fuzzctl VERB --help` tells of one verb, also of a subcommand.\n"
          "The manual is fuzzctl(1); campaign files are described in fuzzd-campaign(5).");

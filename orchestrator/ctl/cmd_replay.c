@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "ctl/cmd.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "ctl/replay_harness.h"
 #include "ctl/replay_scope.h"
@@ -187,27 +188,24 @@ static int replay_all(struct replay *r, const char *path)
         return replay_path(r, SPEC_WORD_GATE);
     if (is_there(SPEC_WORD_DIR))
         return replay_path(r, SPEC_WORD_DIR);
+    if (r->n_names > 0)
+        return cmd_fail(
+            &cmd_replay, EXIT_USAGE,
+            "%s: no such campaign file, and neither %s nor %s/ is there to have a target "
+            "of that name",
+            r->names[0], SPEC_WORD_GATE, SPEC_WORD_DIR);
     return cmd_fail(&cmd_replay, EXIT_USAGE, "name a campaign file: there is neither %s nor %s/",
                     SPEC_WORD_GATE, SPEC_WORD_DIR);
 }
 
-static int check_names(const struct replay *r)
+static int check_names(const struct replay *r, const char *path)
 {
     int code = EXIT_DONE;
 
     for (size_t i = 0; i < r->n_names; i++) {
-        cleanup_free char *list = xstrdup("");
-
-        if (r->met[i])
-            continue;
-        for (size_t k = 0; k < r->known.n; k++) {
-            char *more = xasprintf("%s%s%s", list, k > 0 ? " " : "", r->known.v[k]);
-
-            free(list);
-            list = more;
-        }
-        code = cmd_fail(&cmd_replay, EXIT_USAGE, "no target named %s; there are: %s", r->names[i],
-                        list[0] != '\0' ? list : "none");
+        if (!r->met[i])
+            code = given_no_target_of(&cmd_replay, NULL, path, (const char *const *)r->known.v,
+                                      r->known.n, r->names[i]);
     }
     return code;
 }
@@ -368,7 +366,7 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
     manyrun_catch();
     code = replay_all(&r, path);
     if (code == EXIT_DONE && !r.bad_spec)
-        code = check_names(&r);
+        code = check_names(&r, path);
     if (code == EXIT_DONE) {
         replay_share_reach(r.targets);
         code = conclude(&r);

@@ -17,7 +17,7 @@
 #include "corpus/inputs.h"
 #include "corpus/stability.h"
 #include "ctl/cmd.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "ctl/replay_scope.h"
 #include "plan/elfprobe.h"
@@ -38,6 +38,7 @@ struct stability_verb {
     int64_t budget_ms;
     json_t *targets;
     bool failed, unread;
+    bool vacuous; /* of a target nothing was run, for want of time */
     int64_t began_ms, shown_ms;
     bool progress;
 };
@@ -72,17 +73,16 @@ static void show_progress(void *ctx, uint64_t runs)
 static void show(struct stability_verb *v, const struct stability_subject *t, json_t *j)
 {
     cleanup_free char *line = stability_line(j);
-    const json_t *name;
+    const json_t *n;
     size_t i;
 
-    if (!v->env->quiet) {
-        json_array_foreach (json_object_get(j, "unread_files"), i, name) {
-            cleanup_free char *safe = fields_safe(json_string_value(name));
-
-            printf("not run: %s\n", safe);
-        }
-        stability_print(j, "", 0, stdout);
+    json_array_foreach (json_object_get(j, "not_run"), i, n) {
+        printf("not run: ");
+        fields_print(stdout, n, "file");
+        printf(": %s\n", fields_text(n, "why"));
     }
+    if (!v->env->quiet)
+        stability_print(j, "", 0, stdout);
     printf("%s%s%s\n", t->name != NULL ? t->name : "", t->name != NULL ? ": " : "", line);
 }
 
@@ -93,6 +93,7 @@ static void take(struct stability_verb *v, const struct stability_subject *t,
 
     v->failed = v->failed || r->count[STABILITY_STATEFUL] + r->count[STABILITY_FLAKY] > 0;
     v->unread = v->unread || r->unread > 0;
+    v->vacuous = v->vacuous || (r->checked == 0 && r->left > 0);
     (void)json_object_set_new(j, "target", fields_string(t->name));
     (void)json_object_set_new(j, "program", fields_string(t->path));
     if (!v->env->json)
@@ -117,14 +118,12 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
     struct err err = {0};
     int rc;
 
-    if (elfprobe_read(t->path, &elf, &err) < 0)
-        return cmd_fail(&cmd_stability, EXIT_USAGE, "%s", err.msg);
-    if (!elf.instrumented)
-        return cmd_fail(&cmd_stability, EXIT_USAGE,
-                        "%s: has no fork server; build it with afl-clang-fast or the like",
-                        t->path);
-    if (t->inputs.n == 0)
-        return cmd_fail(&cmd_stability, EXIT_VACUOUS, "there are no inputs");
+    rc = given_program(&cmd_stability, NULL, t->name != NULL ? "harness" : "--harness", t->path,
+                       true, &elf);
+    if (rc == EXIT_DONE)
+        rc = given_inputs_check(&cmd_stability, NULL, &t->inputs);
+    if (rc != EXIT_DONE)
+        return rc;
     rc = replay_scope_open(t->limits.memory_bytes, &procs, &scope, &err);
     if (rc == 0) {
         o.program = replay_scope_program(scope, &elf, t->path, t->args, &procs, preload,
@@ -150,14 +149,11 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
 static int run_named(struct stability_verb *v, char **paths, int n)
 {
     struct stability_subject t = {.path = v->harness, .args = &v->args, .limits = v->limits};
-    struct err err = {0};
     int code = EXIT_DONE;
 
     manyrun_defaults(&t.limits);
-    for (int i = 0; i < n && code == EXIT_DONE; i++) {
-        if (input_paths_add(&t.inputs, paths[i], &err) < 0)
-            code = cmd_fail(&cmd_stability, EXIT_USAGE, "%s", err.msg);
-    }
+    for (int i = 0; i < n && code == EXIT_DONE; i++)
+        code = given_inputs_add(&cmd_stability, NULL, &t.inputs, paths[i]);
     if (code == EXIT_DONE)
         code = run(v, &t);
     inputs_clear(&t.inputs);
@@ -197,19 +193,12 @@ static bool is_wanted(const char *name, char **names, int n)
 static int check_names(const struct spec *spec, char **names, int n)
 {
     for (int i = 0; i < n; i++) {
-        cleanup_free char *known = xstrdup("");
         bool met = false;
 
-        for (size_t k = 0; k < spec->n_targets; k++) {
-            char *more = xasprintf("%s %s", known, spec->targets[k].name);
-
-            free(known);
-            known = more;
+        for (size_t k = 0; k < spec->n_targets; k++)
             met = met || strcmp(spec->targets[k].name, names[i]) == 0;
-        }
         if (!met)
-            return cmd_fail(&cmd_stability, EXIT_USAGE, "%s: no target named %s; there are:%s",
-                            spec->path, names[i], known);
+            return given_no_target(&cmd_stability, NULL, spec, names[i]);
     }
     return EXIT_DONE;
 }
@@ -293,6 +282,8 @@ static int conclude(struct stability_verb *v, int code)
         code = EXIT_FINDINGS;
     else if (code == EXIT_DONE && v->unread)
         code = EXIT_ERROR;
+    else if (code == EXIT_DONE && v->vacuous)
+        code = EXIT_VACUOUS;
     if (v->env->json && json_array_size(v->targets) > 0)
         cmd_print_json(
             json_pack("{s:i, s:i, s:O}", "version", 1, "exit_code", code, "targets", v->targets));
@@ -310,7 +301,8 @@ static int stability_exec(struct cmd_env *env, int argc, char **argv)
         strv_add(&v.args, argv[i]);
     code = parse_options(&v, ours, argv);
     if (code == EXIT_DONE && optind >= ours)
-        code = cmd_usage(&cmd_stability);
+        code = cmd_misuse(&cmd_stability, NULL, "no %s is named",
+                          v.harness != NULL ? "file or folder of inputs" : "campaign file");
     if (code == EXIT_DONE && v.harness == NULL && ours < argc)
         code = cmd_fail(&cmd_stability, EXIT_USAGE, "-- goes with --harness");
     if (code == EXIT_DONE) {

@@ -61,7 +61,10 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
         }
     }
     if (argc - optind != 1)
-        return cmd_usage(e);
+        return argc - optind < 1
+                   ? cmd_misuse(e, NULL, "no campaign file is named")
+                   : cmd_misuse(e, NULL, "one campaign file at a time: %s is one too many",
+                                argv[optind + 1]);
     *ret_file = argv[optind];
     return EXIT_DONE;
 }

@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/cleanup.h"
@@ -17,7 +18,7 @@
 #include "base/parse.h"
 #include "ctl/added_watch.h"
 #include "ctl/corpus.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "farm/additions.h"
 #include "report/fields.h"
@@ -39,6 +40,34 @@ struct run {
     char *why; /* the campaign is frozen */
 };
 
+/* Whether there ever was one of that name; 1 when that cannot be known. */
+static int campaign_known(const struct run *r)
+{
+    struct run_row row = {0};
+    struct db *db = NULL;
+    struct err err = {0};
+    int rc = db_open(r->env->state_dir, false, &db, &err);
+
+    if (rc < 0)
+        return rc != -ENOENT;
+    rc = runs_get(db, r->campaign, NULL, &row, &err);
+    if (rc == 0)
+        run_row_clear(&row);
+    db_close(db);
+    return rc != -ENOENT;
+}
+
+static int tell_not_running(const struct run *r)
+{
+    if (campaign_known(r))
+        return cmd_fail(&cmd_corpus, EXIT_NO_CAMPAIGN, "add: campaign %s is not running",
+                        r->campaign);
+    return cmd_fail(&cmd_corpus, EXIT_NO_CAMPAIGN, "add: there is no campaign %s%s", r->campaign,
+                    access(r->campaign, F_OK) == 0
+                        ? ", that is a file; wanted is the name of a campaign, as in fuzzctl list"
+                        : "");
+}
+
 /* One request; data NULL: only where things are. EXIT_DONE with *ret, or an exit code; *ret_error: of this input, caller frees. */
 static int call(struct run *r, const char *data, json_t **ret, char **ret_error)
 {
@@ -54,8 +83,7 @@ static int call(struct run *r, const char *data, json_t **ret, char **ret_error)
     if (code != EXIT_DONE)
         return code;
     if (answer == NULL)
-        return cmd_fail(&cmd_corpus, EXIT_NO_CAMPAIGN, "add: campaign %s is not running",
-                        r->campaign);
+        return tell_not_running(r);
     if (!json_is_true(json_object_get(answer, "ok")) && ret_error != NULL) {
         *ret_error = xstrdup(fields_text(answer, "error"));
         json_decref(answer);
@@ -91,9 +119,7 @@ static int send_one(struct run *r, size_t i)
     int rc = read_one(r, i, &data, &size), code;
 
     if (rc < 0) {
-        r->errors[i] = xstrdup(rc == -EFBIG   ? "is larger than AFL++ takes (1 MiB)"
-                               : rc == -ELOOP ? "is a link, which is not followed"
-                                              : strerror(-rc));
+        r->errors[i] = xstrdup(rc == -ELOOP ? "is a link, which is not followed" : inputs_why(rc));
         return EXIT_DONE;
     }
     text = base64_encode(data, size);
@@ -190,8 +216,7 @@ static int add_all(struct run *r)
     int code = cmd_live(&cmd_corpus, r->env, &r->client);
 
     if (code == EXIT_DONE && r->client == NULL)
-        return cmd_fail(&cmd_corpus, EXIT_NO_CAMPAIGN, "add: campaign %s is not running",
-                        r->campaign);
+        return tell_not_running(r);
     if (code == EXIT_DONE)
         code = call(r, NULL, &where, NULL);
     if (code == EXIT_DONE &&
@@ -216,14 +241,14 @@ static int add_all(struct run *r)
 
 static int collect(struct run *r, char **words_given, int n)
 {
-    struct err err = {0};
+    int code = EXIT_DONE;
 
-    for (int i = 0; i < n; i++) {
-        if (input_paths_add(&r->inputs, words_given[i], &err) < 0)
-            return cmd_fail(&cmd_corpus, EXIT_USAGE, "add: %s", err.msg);
-    }
-    if (r->inputs.n == 0)
-        return cmd_fail(&cmd_corpus, EXIT_VACUOUS, "add: there are no inputs");
+    for (int i = 0; i < n && code == EXIT_DONE; i++)
+        code = given_inputs_add(&cmd_corpus, "add", &r->inputs, words_given[i]);
+    if (code == EXIT_DONE)
+        code = given_inputs_check(&cmd_corpus, "add", &r->inputs);
+    if (code != EXIT_DONE)
+        return code;
     if (r->inputs.n > ADDITIONS_MAX)
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "add: %zu inputs, allowed are %d; distill them",
                         r->inputs.n, ADDITIONS_MAX);
@@ -248,7 +273,10 @@ static int add_exec(struct cmd_env *env, int argc, char **argv)
                             "add: --wait %s: allowed is a time up to 24h, as in 0s or 5m", optarg);
     }
     if (argc - optind < 3)
-        return cmd_sub_usage(&cmd_corpus, &corpus_add);
+        return cmd_misuse(&cmd_corpus, &corpus_add, "no %s is named",
+                          argc - optind < 1   ? "campaign"
+                          : argc - optind < 2 ? "target"
+                                              : "file");
     r.campaign = argv[optind];
     r.target = argv[optind + 1];
     code = collect(&r, argv + optind + 2, argc - optind - 2);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/exitcode.h"
+#include "ctl/given.h"
 
 int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *path,
                         const char *target)
@@ -22,11 +23,11 @@ int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *p
                            : h->spec->n_targets == 1)
             h->t = &h->spec->targets[i];
     }
+    if (h->t == NULL && target != NULL)
+        return given_no_target(&cmd_corpus, sub, h->spec, target);
     if (h->t == NULL)
-        return cmd_fail(&cmd_corpus, EXIT_USAGE,
-                        target != NULL ? "%s: %s has no target %s"
-                                       : "%s: %s has no target, or several: name one",
-                        sub, path, target);
+        return cmd_fail(&cmd_corpus, EXIT_USAGE, "%s: %s has %zu targets: name one", sub, path,
+                        h->spec->n_targets);
     str_set(&h->path, h->t->harness);
     strv_copy(&h->args, &h->t->args);
     strv_copy(&h->env, &h->t->env);
@@ -35,6 +36,15 @@ int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *p
     if (h->limits.memory_bytes == 0)
         h->limits.memory_bytes = h->t->limits.memory_bytes;
     return EXIT_DONE;
+}
+
+int corpus_harness_check(const struct corpus_harness *h, const char *sub)
+{
+    struct elfprobe elf;
+
+    return h->path == NULL ? EXIT_DONE
+                           : given_program(&cmd_corpus, sub, h->t != NULL ? "harness" : "--harness",
+                                           h->path, true, &elf);
 }
 
 struct edge_count corpus_harness_count(const struct corpus_harness *h, const struct cmd_env *env,

@@ -17,6 +17,8 @@ struct corpus_harness {
 /* Takes the target (NULL: its only one) of the file. EXIT_DONE or an exit code, the reason printed after sub. */
 int corpus_harness_spec(struct corpus_harness *h, const char *sub, const char *path,
                         const char *target);
+/* Whether the program, where there is one, can be measured with. EXIT_DONE or an exit code, the reason printed. */
+int corpus_harness_check(const struct corpus_harness *h, const char *sub);
 /* As edge_count wants it. Borrows. */
 struct edge_count corpus_harness_count(const struct corpus_harness *h, const struct cmd_env *env,
                                        const struct inputs *inputs);

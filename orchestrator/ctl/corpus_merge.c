@@ -15,7 +15,8 @@
 #include "corpus/outfolder.h"
 #include "ctl/corpus.h"
 #include "ctl/corpus_harness.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
+#include "ctl/unread.h"
 #include "report/fields.h"
 
 struct run {
@@ -32,19 +33,17 @@ struct run {
 
 static int collect(struct run *r, char **words, int n)
 {
-    struct err err = {0};
+    int code = given_output_check(&cmd_corpus, "merge", "", r->out, words, (size_t)n);
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && code == EXIT_DONE; i++) {
         const size_t before = r->inputs.n;
 
-        if (input_paths_add(&r->inputs, words[i], &err) < 0)
-            return cmd_fail(&cmd_corpus, EXIT_USAGE, "merge: %s", err.msg);
+        code = given_inputs_add(&cmd_corpus, "merge", &r->inputs, words[i]);
         r->roots = xreallocarray(r->roots, r->inputs.n + 1, sizeof(*r->roots));
         for (size_t k = before; k < r->inputs.n; k++)
             r->roots[k] = words[i];
     }
-    return r->inputs.n > 0 ? EXIT_DONE
-                           : cmd_fail(&cmd_corpus, EXIT_VACUOUS, "merge: there are no inputs");
+    return code == EXIT_DONE ? given_inputs_check(&cmd_corpus, "merge", &r->inputs) : code;
 }
 
 /* Of those chosen, by number, the ones that add coverage to those before them; *n shrinks. */
@@ -110,17 +109,18 @@ static void tell(const struct run *r)
     size_t i;
 
     if (r->env->json) {
-        cmd_print_json_take(
-            json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "version", 1, "inputs",
-                      (json_int_t)r->inputs.n, "kept", (json_int_t)r->kept, "kept_bytes",
-                      (json_int_t)r->bytes, "copies", (json_int_t)r->contents.count[CONTENTS_COPY],
-                      "covered", (json_int_t)r->covered, "unread",
-                      (json_int_t)r->contents.count[CONTENTS_UNREAD], "set_aside", r->aside));
+        cmd_print_json_take(json_pack(
+            "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:o}", "version", 1, "inputs",
+            (json_int_t)r->inputs.n, "kept", (json_int_t)r->kept, "kept_bytes",
+            (json_int_t)r->bytes, "copies", (json_int_t)r->contents.count[CONTENTS_COPY], "covered",
+            (json_int_t)r->covered, "unread", (json_int_t)r->contents.count[CONTENTS_UNREAD],
+            "set_aside", r->aside, "unread_files", unread_json(&r->inputs, &r->contents)));
         return;
     }
+    if (r->env->quiet)
+        return;
+    unread_print(&r->inputs, &r->contents);
     json_array_foreach (r->aside, i, j) {
-        if (r->env->quiet)
-            break;
         printf("set aside, %s: ", fields_text(j, "why"));
         fields_print(stdout, j, "file");
         putchar('\n');
@@ -131,7 +131,7 @@ static void tell(const struct run *r)
     if (r->harness.path != NULL)
         printf(", nothing new: %zu, set aside: %zu", r->covered, json_array_size(r->aside));
     if (r->contents.count[CONTENTS_UNREAD] > 0)
-        printf(", %zu could not be read or are over 1 MiB", r->contents.count[CONTENTS_UNREAD]);
+        printf(", not read: %zu", r->contents.count[CONTENTS_UNREAD]);
     putchar('\n');
 }
 
@@ -182,14 +182,22 @@ static int prepare(struct run *r, int argc, char **argv)
     }
     if (code != EXIT_DONE)
         return code;
-    if (argc - optind < 2 || (r->spec == NULL && r->target != NULL) ||
-        (r->spec != NULL && r->harness.path != NULL))
-        return cmd_sub_usage(&cmd_corpus, &corpus_merge);
+    if (argc - optind < 1)
+        return cmd_misuse(&cmd_corpus, &corpus_merge, "no folder to write to is named");
+    if (argc - optind < 2)
+        return cmd_misuse(&cmd_corpus, &corpus_merge,
+                          "no file or folder of inputs is named behind %s", argv[optind]);
+    if (r->spec == NULL && r->target != NULL)
+        return cmd_misuse(&cmd_corpus, &corpus_merge, "--target %s: --spec is missing", r->target);
+    if (r->spec != NULL && r->harness.path != NULL)
+        return cmd_misuse(&cmd_corpus, &corpus_merge, "--harness and --spec do not go together");
     if (r->spec != NULL)
         code = corpus_harness_spec(&r->harness, "merge", r->spec, r->target);
     if (code == EXIT_DONE && r->spec != NULL && r->harness.path == NULL)
         code = cmd_fail(&cmd_corpus, EXIT_USAGE, "merge: the harness of %s is not there",
                         r->harness.t->name);
+    if (code == EXIT_DONE)
+        code = corpus_harness_check(&r->harness, "merge");
     r->out = argv[optind];
     if (code == EXIT_DONE && outfolder_check(r->out, &err) < 0)
         code = cmd_fail(&cmd_corpus, EXIT_USAGE, "merge: %s", err.msg);

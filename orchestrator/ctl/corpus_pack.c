@@ -9,10 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/exitcode.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "corpus/pack.h"
 #include "ctl/corpus.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "report/fields.h"
 
@@ -82,27 +83,24 @@ static void name_all(struct run *r, size_t first, const char *place, const char 
 static int collect(struct run *r, char **places, int n)
 {
     struct strv labels = {0};
-    struct err err = {0};
-    int code = EXIT_DONE;
+    int code = given_output_check(&cmd_corpus, "pack", "-o ", r->out, places, (size_t)n);
 
     labels_make(&labels, places, n);
     for (int i = 0; i < n && code == EXIT_DONE; i++) {
         const size_t first = r->inputs.n;
 
-        if (input_paths_add(&r->inputs, places[i], &err) < 0)
-            code = cmd_fail(&cmd_corpus, EXIT_USAGE, "pack: %s", err.msg);
-        else
+        code = given_inputs_add(&cmd_corpus, "pack", &r->inputs, places[i]);
+        if (code == EXIT_DONE)
             name_all(r, first, places[i], n > 1 ? labels.v[i] : NULL);
     }
     strv_clear(&labels);
-    if (code == EXIT_DONE && r->inputs.n == 0)
-        code = cmd_fail(&cmd_corpus, EXIT_VACUOUS, "pack: there are no inputs");
-    return code;
+    return code == EXIT_DONE ? given_inputs_check(&cmd_corpus, "pack", &r->inputs) : code;
 }
 
 static int pack(struct run *r)
 {
     struct err err = {0};
+    char bytes[32];
 
     if (pack_write(r->out, &r->inputs, (const char *const *)r->names.v, &manyrun_stop, &r->bytes,
                    &err) < 0)
@@ -112,7 +110,8 @@ static int pack(struct run *r)
                                       fields_string(r->out), "inputs", (json_int_t)r->inputs.n,
                                       "bytes", (json_int_t)r->bytes));
     else if (!r->env->quiet)
-        printf("%zu inputs, %llu bytes\n", r->inputs.n, (unsigned long long)r->bytes);
+        printf("%zu input%s, %s\n", r->inputs.n, text_plural((int64_t)r->inputs.n),
+               format_bytes(bytes, sizeof(bytes), (int64_t)r->bytes));
     return EXIT_DONE;
 }
 
@@ -129,8 +128,10 @@ static int pack_exec(struct cmd_env *env, int argc, char **argv)
             return cmd_sub_usage(&cmd_corpus, &corpus_pack);
         r.out = optarg;
     }
-    if (r.out == NULL || optind >= argc)
-        return cmd_sub_usage(&cmd_corpus, &corpus_pack);
+    if (optind >= argc)
+        return cmd_misuse(&cmd_corpus, &corpus_pack, "no file or folder of inputs is named");
+    if (r.out == NULL)
+        return cmd_misuse(&cmd_corpus, &corpus_pack, "-o is missing: the file to write to");
     if (pack_check(r.out, &err) < 0)
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "pack: -o %s", err.msg);
     manyrun_catch();

@@ -90,7 +90,7 @@ static int one_file(const struct run *run, const char *word)
     corpus_source_clear(&src);
     if (r == 0 || r == -EEXIST)
         return EXIT_DONE;
-    return r == -EBADMSG ? EXIT_FINDINGS : EXIT_ERROR;
+    return r == -EBADMSG ? EXIT_FINDINGS : r == -ENOENT ? EXIT_USAGE : EXIT_ERROR;
 }
 
 static int with_target(struct run *run, const char *spec_path, char **words_given, int n)
@@ -115,8 +115,8 @@ static int with_target(struct run *run, const char *spec_path, char **words_give
     for (int i = 1; i < n; i++) {
         int one = one_file(run, words_given[i]);
 
-        /* An error outweighs a refusal. */
-        if (one == EXIT_ERROR || code == EXIT_DONE)
+        /* An error outweighs a refusal, and a name that is none either. */
+        if (code == EXIT_DONE || one == EXIT_USAGE || (one == EXIT_ERROR && code != EXIT_USAGE))
             code = one;
     }
     if (run->env->json) {
@@ -151,7 +151,8 @@ static int promote_exec(struct cmd_env *env, int argc, char **argv)
         }
     }
     if (argc - optind < 2)
-        return cmd_sub_usage(&cmd_corpus, &corpus_promote);
+        return cmd_misuse(&cmd_corpus, &corpus_promote, "no %s is named",
+                          argc - optind < 1 ? "target" : "input");
     if (slug != NULL && slug[0] == '\0')
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "promote: --name has no letter or digit");
     struct run run = {.env = env, .slug = slug, .list = json_array()};

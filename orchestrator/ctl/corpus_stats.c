@@ -15,8 +15,9 @@
 #include "ctl/corpus.h"
 #include "ctl/corpus_harness.h"
 #include "ctl/corpus_places.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/spec_word.h"
+#include "ctl/unread.h"
 #include "report/fields.h"
 
 struct run {
@@ -83,12 +84,11 @@ static void describe(struct run *r, const char *name, const char *path, size_t f
 static int add_place(struct run *r, const char *name, const char *path)
 {
     const size_t first = r->inputs.n;
-    struct err err = {0};
+    const int code = given_inputs_add(&cmd_corpus, "stats", &r->inputs, path);
 
-    if (input_paths_add(&r->inputs, path, &err) < 0)
-        return cmd_fail(&cmd_corpus, EXIT_USAGE, "stats: %s", err.msg);
-    describe(r, name, path, first);
-    return EXIT_DONE;
+    if (code == EXIT_DONE)
+        describe(r, name, path, first);
+    return code;
 }
 
 /* ---- what it is worth ---- */
@@ -170,7 +170,7 @@ static void print_doc(const json_t *doc)
            text_plural(fields_int(doc, "files")), (long long)fields_int(doc, "contents"),
            text_plural(fields_int(doc, "contents")));
     if (fields_int(doc, "unread") > 0)
-        printf(", %lld could not be read or are over 1 MiB", (long long)fields_int(doc, "unread"));
+        printf(", not read: %lld", (long long)fields_int(doc, "unread"));
     putchar('\n');
     if (!json_is_object(edges))
         return;
@@ -210,8 +210,12 @@ static int collect(struct run *r, int argc, char **argv)
             code = add_place(r, "given", argv[i]);
         return code;
     }
-    if (argc - optind > 2 || r->harness.path != NULL)
-        return cmd_sub_usage(&cmd_corpus, &corpus_stats);
+    if (argc - optind > 2)
+        return cmd_misuse(&cmd_corpus, &corpus_stats, "one target at a time: %s is one too many",
+                          argv[optind + 2]);
+    if (r->harness.path != NULL)
+        return cmd_misuse(&cmd_corpus, &corpus_stats,
+                          "--harness does not go with a campaign file, which names its own");
     code = corpus_harness_spec(&r->harness, "stats", spec, argv[optind + 1]);
     if (code != EXIT_DONE)
         return code;
@@ -229,20 +233,22 @@ static int stats(struct run *r)
     int code = EXIT_DONE;
 
     contents_find(&r->inputs, &c);
-    doc = json_pack("{s:i, s:O, s:I, s:I, s:I, s:n}", "version", 1, "places", r->places, "files",
-                    (json_int_t)r->inputs.n, "contents", (json_int_t)c.count[CONTENTS_FIRST],
-                    "unread", (json_int_t)c.count[CONTENTS_UNREAD], "edges");
-    contents_clear(&c);
+    doc = json_pack(
+        "{s:i, s:O, s:I, s:I, s:I, s:n, s:o}", "version", 1, "places", r->places, "files",
+        (json_int_t)r->inputs.n, "contents", (json_int_t)c.count[CONTENTS_FIRST], "unread",
+        (json_int_t)c.count[CONTENTS_UNREAD], "edges", "unread_files", unread_json(&r->inputs, &c));
     if (r->harness.path != NULL && r->inputs.n > 0)
         code = measure(r, doc);
-    if (r->env->json)
+    if (code == EXIT_DONE && r->env->json) {
         cmd_print_json(doc);
-    else
+    } else if (code == EXIT_DONE) {
+        if (!r->env->quiet)
+            unread_print(&r->inputs, &c);
         print_doc(doc);
+    }
     json_decref(doc);
-    if (code == EXIT_DONE && r->inputs.n == 0)
-        code = cmd_fail(&cmd_corpus, EXIT_VACUOUS, "stats: there are no inputs");
-    return code;
+    contents_clear(&c);
+    return code == EXIT_DONE ? given_inputs_check(&cmd_corpus, "stats", &r->inputs) : code;
 }
 
 static int stats_exec(struct cmd_env *env, int argc, char **argv)
@@ -265,9 +271,11 @@ static int stats_exec(struct cmd_env *env, int argc, char **argv)
                               : manyrun_option(&cmd_corpus, &r.harness.limits, opt, optarg);
     }
     if (code == EXIT_DONE && optind >= ours)
-        code = cmd_sub_usage(&cmd_corpus, &corpus_stats);
+        code = cmd_misuse(&cmd_corpus, &corpus_stats, "no corpus and no campaign file is named");
     if (code == EXIT_DONE)
         code = collect(&r, ours, argv);
+    if (code == EXIT_DONE)
+        code = corpus_harness_check(&r.harness, "stats");
     if (code == EXIT_DONE) {
         manyrun_catch();
         code = stats(&r);

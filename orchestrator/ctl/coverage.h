@@ -25,7 +25,7 @@ struct coverage_opts {
 json_t *coverage_target(const struct coverage_opts *o, const struct spec *spec,
                         const struct spec_target *t, int *ret_code);
 
-/* For people; paths below root without it. */
-void coverage_print(const json_t *target, const char *root, FILE *out);
+/* For people; paths below root without it. brief: totals, and what did not end well. */
+void coverage_print(const json_t *target, const char *root, bool brief, FILE *out);
 
 #endif

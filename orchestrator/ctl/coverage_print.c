@@ -90,14 +90,15 @@ static void print_inputs(const json_t *list, const char *what, FILE *out)
             break;
         (void)fprintf(out, "    %s: ", fields_text(j, "why"));
         fields_print(out, j, "file");
-        (void)fputc('\n', out);
+        (void)fprintf(out, "%s%s\n", fields_text(j, "error")[0] != '\0' ? ": " : "",
+                      fields_text(j, "error"));
     }
     if (json_array_size(list) > INPUTS_SHOWN)
         (void)fprintf(out, "    and %zu more; --json names all\n",
                       json_array_size(list) - INPUTS_SHOWN);
 }
 
-static void print_source(const json_t *source, const char *root, FILE *out)
+static void print_source(const json_t *source, const char *root, bool brief, FILE *out)
 {
     static const char *const parts[] = {"library", "harness", "kit"};
     const json_t *of = json_object_get(source, "parts");
@@ -113,9 +114,11 @@ static void print_source(const json_t *source, const char *root, FILE *out)
                           (long long)fields_int(lines, "covered"),
                           (long long)fields_int(lines, "count"));
     }
-    print_functions(json_object_get(source, "functions"), "library", root, out);
-    print_functions(json_object_get(source, "functions"), "harness", root, out);
-    print_files(json_object_get(source, "files"), root, out);
+    if (!brief) {
+        print_functions(json_object_get(source, "functions"), "library", root, out);
+        print_functions(json_object_get(source, "functions"), "harness", root, out);
+        print_files(json_object_get(source, "files"), root, out);
+    }
     print_inputs(json_object_get(source, "lost"), "did not end well, so the lines miss them", out);
     if (fields_int(source, "torn") > 0)
         (void)fprintf(out, "  the profile%s of %lld input%s cannot be read: not counted\n",
@@ -124,7 +127,7 @@ static void print_source(const json_t *source, const char *root, FILE *out)
                       text_plural(fields_int(source, "torn")));
 }
 
-void coverage_print(const json_t *target, const char *root, FILE *out)
+void coverage_print(const json_t *target, const char *root, bool brief, FILE *out)
 {
     const json_t *edges = json_object_get(target, "edges"), *source, *p;
     size_t i;
@@ -137,15 +140,17 @@ void coverage_print(const json_t *target, const char *root, FILE *out)
                       (long long)fields_int(p, "inputs"));
     (void)fputc('\n', out);
     if (json_is_object(edges)) {
-        (void)fprintf(out, "  %-9s %5.1f %%  %lld of a map of %lld\n", "edges",
-                      share(fields_int(edges, "covered"), fields_int(edges, "map")),
-                      (long long)fields_int(edges, "covered"), (long long)fields_int(edges, "map"));
+        if (fields_int(edges, "map") > 0) /* else none was run to its end */
+            (void)fprintf(out, "  %-9s %5.1f %%  %lld of a map of %lld\n", "edges",
+                          share(fields_int(edges, "covered"), fields_int(edges, "map")),
+                          (long long)fields_int(edges, "covered"),
+                          (long long)fields_int(edges, "map"));
         print_inputs(json_object_get(edges, "set_aside"), "not counted among the edges", out);
     }
     source = json_object_get(target, "source");
     if (json_is_object(source))
-        print_source(source, root, out);
-    json_array_foreach (json_object_get(target, "notes"), i, p) {
+        print_source(source, root, brief, out);
+    json_array_foreach (brief ? NULL : json_object_get(target, "notes"), i, p) {
         char *safe = fields_safe(json_string_value(p));
 
         (void)fprintf(out, "  %s\n", safe);

@@ -13,11 +13,13 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "base/path.h"
 #include "corpus/linecov.h"
 #include "corpus/profile.h"
 #include "ctl/corpus_places.h"
 #include "ctl/edge_count.h"
+#include "ctl/given.h"
 #include "ctl/input_paths.h"
 #include "ctl/private_dir.h"
 #include "plan/elfprobe.h"
@@ -77,8 +79,11 @@ static void collect(struct job *j, const struct spec *spec)
     }
     (void)json_object_set_new(j->doc, "inputs", json_integer((json_int_t)j->inputs.n));
     (void)json_object_set_new(j->doc, "places", places);
-    if (j->inputs.n == 0)
-        add_text(j->errors, "there are no inputs");
+    if (j->inputs.n == 0) {
+        cleanup_free char *why = given_no_inputs(&j->inputs);
+
+        add_text(j->errors, "%s", why);
+    }
 }
 
 static json_t *input_json(const struct job *j, size_t index, const char *why)
@@ -86,6 +91,25 @@ static json_t *input_json(const struct job *j, size_t index, const char *why)
     const char *shown = j->inputs.v[index];
 
     return json_pack("{s:o, s:s}", "file", fields_string(shown), "why", why);
+}
+
+/* Of those that could not be run each one is an error. */
+static void set_aside(struct job *j, const struct edges_result *r, json_t *aside)
+{
+    for (size_t i = 0; i < j->inputs.n; i++) {
+        json_t *one;
+
+        j->skip[i] = r->end[i] == EDGES_TIMEOUT || r->end[i] == EDGES_NOT_RUN;
+        if (r->end[i] == EDGES_OK)
+            continue;
+        one = input_json(j, i, edges_end_name(r->end[i]));
+        if (r->code[i] < 0)
+            (void)json_object_set_new(one, "error", json_string(inputs_why(r->code[i])));
+        (void)json_array_append_new(aside, one);
+    }
+    if (r->count[EDGES_NOT_RUN] > 0)
+        add_text(j->errors, "%zu of %zu input%s could not be run", r->count[EDGES_NOT_RUN],
+                 j->inputs.n, text_plural((int64_t)j->inputs.n));
 }
 
 /* ---- edges ---- */
@@ -115,11 +139,7 @@ static int count_edges(struct job *j)
         json_decref(aside);
         return rc == -ECANCELED ? rc : 0;
     }
-    for (size_t i = 0; i < j->inputs.n; i++) {
-        j->skip[i] = r.end[i] == EDGES_TIMEOUT || r.end[i] == EDGES_NOT_RUN;
-        if (r.end[i] != EDGES_OK)
-            (void)json_array_append_new(aside, input_json(j, i, edges_end_name(r.end[i])));
-    }
+    set_aside(j, &r, aside);
     (void)json_object_set_new(j->doc, "edges",
                               json_pack("{s:I, s:I, s:I, s:o}", "covered", (json_int_t)r.edges,
                                         "map", (json_int_t)r.map_bytes, "tuples",

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/exitcode.h"
 #include "ctl/cmd.h"
+#include "ctl/given.h"
 #include "spec/spec.h"
 
 static void take(const struct spec_target *t, char **ret_harness, struct strv *ret_args,
@@ -30,7 +31,6 @@ int distill_spec_read(const char *path, const char *target, char **ret_harness,
                       struct strv *ret_args, struct strv *ret_keep, int64_t *ret_timeout_ms,
                       int64_t *ret_memory_bytes)
 {
-    cleanup_free char *known = xstrdup("");
     struct spec_faults faults = {0};
     const struct spec_target *found = NULL;
     struct spec *spec = NULL;
@@ -46,16 +46,11 @@ int distill_spec_read(const char *path, const char *target, char **ret_harness,
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < spec->n_targets; i++) {
-        char *more = xasprintf("%s%s%s", known, i > 0 ? " " : "", spec->targets[i].name);
-
-        free(known);
-        known = more;
         if (strcmp(spec->targets[i].name, target) == 0)
             found = &spec->targets[i];
     }
     if (found == NULL)
-        code = cmd_fail(&cmd_distill, EXIT_USAGE, "%s: no target named %s; there are: %s", path,
-                        target, known);
+        code = given_no_target(&cmd_distill, NULL, spec, target);
     else
         take(found, ret_harness, ret_args, ret_keep, ret_timeout_ms, ret_memory_bytes);
     spec_free(spec);

@@ -37,7 +37,7 @@ static int job_run(struct job *job, void *ret, struct err *err)
         return rc;
     if (!elf.instrumented)
         return err_set(err, -EINVAL,
-                       "%s: has no fork server; build it with afl-clang-fast or the like",
+                       "%s has no fork server; build it with afl-clang-fast or the like",
                        c->harness);
     rc = replay_scope_open(c->limits.memory_bytes, &procs, &scope, err);
     if (rc == 0) {

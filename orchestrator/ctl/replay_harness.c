@@ -18,7 +18,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "corpus/inputs.h"
-#include "ctl/input_paths.h"
+#include "ctl/given.h"
 #include "ctl/manyrun.h"
 #include "ctl/replay_scope.h"
 #include "engine/map.h"
@@ -77,11 +77,6 @@ static void print_ready(struct replay *r)
     }
 }
 
-static const char *unread_text(int code)
-{
-    return code == -EFBIG ? "larger than AFL++ takes (1 MiB)" : strerror(-code);
-}
-
 static const char *status_of(const struct replay_run *run, const struct verdict_of_run *v)
 {
     if (strcmp(v->class_, "none") == 0)
@@ -129,7 +124,7 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
                               code < 0 ? "unread" : status_of(run, &v));
 
         if (code < 0)
-            (void)json_object_set_new(j, "error", json_string(unread_text(code)));
+            (void)json_object_set_new(j, "error", json_string(inputs_why(code)));
         if (code == 0 && strcmp(v.class_, "none") != 0) {
             (void)json_object_set_new(j, "kind", fields_string(v.kind));
             (void)json_object_set_new(j, "signature", fields_string(v.signature));
@@ -147,7 +142,7 @@ static void add_result(struct replay *r, size_t index, int code, const struct re
         json_decref(j);
     } else if (code < 0) {
         name = fields_safe(file);
-        res->line = xasprintf("%s: not run: %s", name, unread_text(code));
+        res->line = xasprintf("%s: not run: %s", name, inputs_why(code));
     } else if (strcmp(v.class_, "none") != 0) {
         name = fields_safe(file);
         res->line = xasprintf("%s: %s: %s", name, status_of(run, &v), v.kind);
@@ -297,10 +292,10 @@ static int run_all(struct replay *r, struct err *err)
 /* ---- the verb ---- */
 static int find_engine(struct replay *r)
 {
-    struct err err = {0};
+    int code = given_program(&cmd_replay, NULL, "--harness", r->o->program, false, &r->elf);
 
-    if (elfprobe_read(r->o->program, &r->elf, &err) < 0)
-        return cmd_fail(&cmd_replay, EXIT_USAGE, "--harness %s", err.msg);
+    if (code != EXIT_DONE)
+        return code;
     return manyrun_engine(&cmd_replay, r->o->engine, false, r->o->program, &r->elf, &r->engine);
 }
 
@@ -352,12 +347,10 @@ int replay_harness(const struct cmd_env *env, const struct replay_harness *o)
     if (opts.memory_bytes == 0)
         opts.memory_bytes = MANYRUN_MEMORY_BYTES;
     code = find_engine(&r);
-    for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++) {
-        if (input_paths_add(&r.inputs, o->paths[i], &err) < 0)
-            code = cmd_fail(&cmd_replay, EXIT_USAGE, "%s", err.msg);
-    }
-    if (code == EXIT_DONE && r.inputs.n == 0)
-        code = cmd_fail(&cmd_replay, EXIT_VACUOUS, "there are no inputs");
+    for (int i = 0; i < o->n_paths && code == EXIT_DONE; i++)
+        code = given_inputs_add(&cmd_replay, NULL, &r.inputs, o->paths[i]);
+    if (code == EXIT_DONE)
+        code = given_inputs_check(&cmd_replay, NULL, &r.inputs);
     if (code == EXIT_DONE) {
         manyrun_catch();
         r.results = xcalloc(r.inputs.n, sizeof(*r.results));

@@ -70,7 +70,7 @@ ends() {
     assert_match "$name: a kill that is not ours is for want of memory" "9: oom: SIGKILL" "$got"
     assert_match "$name: a hang is told" "L: timeout: timeout" "$got"
     assert_match "$name: a server that died" "K: lost: the program's fork server died of it" "$got"
-    assert_match "$name: too large an input is not run" "large: not run: larger than AFL" "$got"
+    assert_match "$name: too large an input is not run" "large: not run: over 1 MiB" "$got"
     assert_match "$name: odd names are shown safely" 'odd\\x0aname\\xff: crash' "$got"
     assert_match "$name: counts" "5 passed, 6 failed, 1 not run" "$got"
     assert_eq "$name: in the order of the names" "$(LC_ALL=C sort "$T/out" | grep '^/' )" "$(grep '^/' "$T/out")"

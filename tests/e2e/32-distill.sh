@@ -82,8 +82,17 @@ done
 assert_exit "against itself" 0 $D "$H" --against "$T/in" "$T/in" --json -o "$T/out6"
 assert_eq "a corpus has nothing new" "[0,0]" "$(jq -c '[.kept,.new_tuples]' "$T/out")"
 # shellcheck disable=SC2086
+assert_exit "for people" 0 $D "$H" --against "$T/in" "$T/in" -o "$T/out6-text"
+assert_match "said so" "^nothing new: 0 of 1500 inputs, .* are needed; --against covers all [0-9]+ edges and counts" "$(cat "$T/out")"
+# shellcheck disable=SC2086
 assert_exit "against the seeds" 0 $D "$H" --against seeds/chunk_frame "$T/in" --json -o "$T/out7"
 check "something is" test "$(jq .new_tuples "$T/out")" -gt 0
+# shellcheck disable=SC2086
+assert_exit "for people, too" 0 $D "$H" --against seeds/chunk_frame "$T/in" -o "$T/out7-text"
+assert_match "by how much" "of 1500 inputs, .* add [0-9]+ edges and counts to the [0-9]+ of --against" "$(cat "$T/out")"
+# shellcheck disable=SC2086
+assert_exit "quiet" 0 $D "$H" -q seeds/chunk_frame -o "$T/out7-quiet"
+assert_eq "it prints nothing" "" "$(cat "$T/out" "$T/err")"
 assert_exit "a target of a campaign" 0 "$FUZZCTL" distill --target chunk_frame conf/campaigns/chunk_frame.ini "$T/in" -o "$T/out8"
 for f in seeds/chunk_frame/*; do
     [ "${f##*/}" = README.txt ] || cmp -s "$f" "$T/out8/${f##*/}" || not_ok "${f##*/} of its seeds was not kept"
@@ -114,6 +123,10 @@ cp "$T/bad/A" "$T/crashes/"
 # shellcheck disable=SC2086
 assert_exit "only crashes" 0 $D "$P" "$T/crashes" --json -o "$T/out11"
 assert_eq "leave an empty corpus" "0 0" "$(jq .kept "$T/out") $(find "$T/out11" -type f | wc -l)"
+printf abcdef >"$T/crashes/good"
+# shellcheck disable=SC2086
+assert_exit "a crash and another" 0 $D "$P" "$T/crashes" -o "$T/out11-text"
+assert_match "files and bytes are of the same inputs" "^1 of 2 inputs, 6 bytes of 7 bytes, cover" "$(cat "$T/out")"
 
 # ---- what is done only once, or by turns ----------------------------------------------------
 O=$T/once
@@ -171,6 +184,26 @@ mkdir "$T/none"
 assert_exit "an empty folder" 11 $D "$H" "$T/none" -o "$T/x"
 # shellcheck disable=SC2086
 assert_exit "no output" 2 $D "$H" "$T/in"
+assert_match "is told what is missing" "^fuzzctl distill: -o is missing" "$(head -n 1 "$T/err")"
+assert_exit "no harness" 2 "$FUZZCTL" distill "$T/in" -o "$T/x"
+assert_match "is told, too" "^fuzzctl distill: neither --harness nor --target is given" "$(head -n 1 "$T/err")"
+# shellcheck disable=SC2086
+assert_exit "no path" 2 $D "$H" -o "$T/x"
+assert_match "is told as well" "^fuzzctl distill: no file or folder of inputs is named" "$(head -n 1 "$T/err")"
+assert_exit "a harness that is a folder" 2 "$FUZZCTL" distill "$H" --harness seeds/chunk_frame -o "$T/x"
+assert_match "is told by its option" "^fuzzctl distill: --harness seeds/chunk_frame: not a regular file" "$(cat "$T/err")"
+for out in "$T/in/sub" "$T/in/../in/sub//"; do
+    # shellcheck disable=SC2086
+    assert_exit "an output among the inputs: ${out#"$T"}" 2 $D "$H" "$T/in" -o "$out"
+    assert_match "is refused" "/in/sub/*: would be among the inputs in .*/in from then on" "$(cat "$T/err")"
+done
+# shellcheck disable=SC2086
+assert_exit "of AFL++ output, whose queues alone count" 0 $D "$H" "$T/afl" -o "$T/afl/distilled"
+# shellcheck disable=SC2086
+assert_exit "not in one of these" 2 $D "$H" "$T/afl" -o "$T/afl/main/queue/x"
+# shellcheck disable=SC2086
+assert_exit "a name that is passed over" 0 $D "$H" "$T/in" -o "$T/in/.distilled"
+rm -rf "$T/in/.distilled"
 assert_exit "an unknown target" 2 "$FUZZCTL" distill --target nix conf/campaigns/chunk_frame.ini "$T/in" -o "$T/x"
 assert_match "is told what there is" "there are: chunk_frame" "$(cat "$T/err")"
 # shellcheck disable=SC2086

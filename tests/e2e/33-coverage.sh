@@ -62,7 +62,11 @@ mkdir "$T/empty"
 check "without one there it is asked for" sh -c 'cd "$T/empty" && ! "$FUZZCTL" coverage 2>"$T/err"'
 assert_match "and said which is meant" 'name a campaign file: there is no conf/campaigns/prerelease.ini, which is taken' "$(cat "$T/err")"
 assert_exit "a target of none" 2 "$FUZZCTL" coverage nosuch
-assert_match "of the one that is taken" 'prerelease.ini \(taken as no campaign file is named\) has no target nosuch' "$(cat "$T/err")"
+assert_match "of the one that is taken" 'prerelease.ini: no target named nosuch; there are: .*chunk_frame' "$(cat "$T/err")"
+for verb in coverage replay; do
+    assert_exit "$verb: a word where there is no such file" 2 env -C "$T/empty" "$FUZZCTL" $verb nosuch
+    assert_match "$verb: it is the word that is told of" "^fuzzctl $verb: nosuch: no such campaign file, and " "$(cat "$T/err")"
+done
 
 # ---- pages ----
 assert_exit "pages are made" 0 "$FUZZCTL" coverage "$T/kit.ini" --html "$T/html"
@@ -124,10 +128,19 @@ for way in "" "args = @@"; do
     assert_eq "all of it is library" "True" "$(value 'all(f["part"] == "library" for f in s["files"])')"
 done
 assert_exit "for people" 0 "$FUZZCTL" coverage "$T/user.ini"
+assert_exit "quiet" 0 "$FUZZCTL" -q coverage "$T/user.ini"
+assert_eq "totals are left, and no lists" "1 0" "$(grep -c '^  lines ' "$T/out") $(grep -c 'never called' "$T/out")"
+assert_exit "for people, again" 0 "$FUZZCTL" coverage "$T/user.ini"
 assert_match "never called is named with its place" 'user.c:[0-9]+ never' "$(cat "$T/out")"
 rm "$T/in/good" "$T/in/other" "$T/in/odd"* "$T/in/empty" "$T/in/hang"
 assert_exit "when every input crashes" 1 "$FUZZCTL" coverage "$T/user.ini"
-assert_match "it is said that no profile came" 'wrote no profile' "$(cat "$T/err")"
+assert_match "it is said that no profile came" 'wrote no profile: no input came to its end$' "$(cat "$T/err")"
+mkdir "$T/big"
+head -c 1048577 /dev/zero >"$T/big/big"
+assert_exit "when every input is too large" 1 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/big"
+assert_eq "it is no matter of the build" "u: 1 of 1 input could not be run,u: no lines: none of its inputs can be run" \
+    "$(sed 's/^fuzzctl coverage: //' "$T/err" | paste -sd,)"
+assert_match "and said why" "not run: .*/big: over 1 MiB$" "$(cat "$T/out")"
 printf g >"$T/in/good"
 
 # ---- C++ ----
@@ -186,4 +199,8 @@ assert_exit "an unknown target" 2 "$FUZZCTL" coverage "$T/user.ini" nobody
 assert_exit "an unknown option" 2 "$FUZZCTL" coverage "$T/user.ini" --nothing
 mkdir "$T/none"
 assert_exit "no inputs" 11 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/none"
+assert_exit "no such place" 2 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/gone"
+assert_match "is told" "--corpus .*/gone: No such file" "$(cat "$T/err")"
+assert_exit "pages among the inputs" 2 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/in" --html "$T/in/html"
+assert_match "are refused" "--html .*/in/html: would be among the inputs in .*/in from then on" "$(cat "$T/err")"
 check "no private folder is left" sh -c '[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name "fuzzctl-replay.*" -newer "$T/kit.ini" -empty)" ]'

@@ -108,7 +108,22 @@ mkdir "$T/none"
 head -c 1048577 /dev/zero >"$T/good/large"
 # shellcheck disable=SC2086
 assert_exit "an input that is too large is not passed over" 1 $S --harness "$P" "$T/good"
-assert_match "but told" "^not run: .*/large$" "$(cat "$T/out")"
+assert_match "but told, with the reason" "^not run: .*/large: over 1 MiB$" "$(cat "$T/out")"
+# shellcheck disable=SC2086
+assert_exit "as JSON" 1 $S --harness "$P" "$T/good" --json
+assert_eq "the reason, too" "large over 1 MiB" \
+    "$(jq -r '.targets[0].not_run[] | (.file | split("/") | last) + " " + .why' "$T/out")"
+rm "$T/good/large"
+# shellcheck disable=SC2086
+assert_exit "a budget in which nothing can be run is no success" 11 $S --harness "$P" --budget 1ms "$T/good"
+assert_eq "and not said to be one" "nothing is known: 10 left for want of time" "$(cat "$T/out")"
+# shellcheck disable=SC2086
+assert_exit "nor as JSON" 11 $S --harness "$P" --budget 1ms "$T/good" --json
+assert_eq "with figures of nothing" "[0,10,null,null]" \
+    "$(jq -c '.targets[0] | [.checked, .left, .stable, .stability_pct]' "$T/out")"
+# shellcheck disable=SC2086
+assert_exit "quiet it prints" 10 $S --harness "$P" -q "$T/bad"
+assert_eq "the sum alone" "1 12 inputs run" "$(wc -l <"$T/out") $(cut -d ' ' -f 1-3 "$T/out")"
 put "$T/slow" L LL LLL LLLL LLLLL LLLLLL abc
 # shellcheck disable=SC2086
 assert_exit "after its budget it ends" 0 $S --harness "$P" --budget 3s --timeout 500ms "$T/slow"

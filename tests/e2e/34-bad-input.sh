@@ -131,7 +131,7 @@ told "replay: not instrumented" "1 2" "has no fork server|no fork server answere
 for verb in stability "distill -o $T/o2"; do
     # shellcheck disable=SC2086
     run $verb --harness /bin/cat "$T/one"
-    told "${verb%% *}: not instrumented" 2 "/bin/cat: has no fork server"
+    told "${verb%% *}: not instrumented" 2 "--harness /bin/cat has no fork server; build it"
 done
 
 # ---- files --------------------------------------------------------------------------------------------
@@ -167,11 +167,12 @@ check "replay: JSON all the same" jq -es 'length == 10' "$T/out"
 assert_eq "replay: what was run, and what was not" "8 1" \
     "$(jq -s -r '.[-1] | "\(.passed) \(.unread)"' "$T/out")"
 run replay --harness "$P" "$F"
-assert_match "replay: the large one is told" "large: not run: larger than AFL" "$(cat "$T/out")"
+assert_match "replay: the large one is told" "large: not run: over 1 MiB$" "$(cat "$T/out")"
 run distill --harness "$P" --json "$F" -o "$T/o3"
 told "distill: a folder of odd names" 0 '"unread"'
 check "distill: JSON all the same" jq -e '.inputs == 9 and (.set_aside | length) == 1' "$T/out"
 run distill --harness "$P" "$F" -o "$T/o4"
+assert_match "distill: the large one is told" "set aside, unread: .*large: over 1 MiB$" "$(cat "$T/out")"
 check "distill: no control characters" test -z "$(tr -d '\n\040-\176' <"$T/out")"
 check "distill: what was kept has a file each" test "$(find "$T/o3" -type f | wc -l)" -ge 1
 run stability --harness "$P" --json "$F"
@@ -188,6 +189,14 @@ for f in fifo device sock link dangling; do
     told "distill: $f" "0 2" "$f"
     run stability --harness "$P" "$F/$f" "$F/empty"
     told "stability: $f" "1 2" "$f"
+done
+for f in fifo device sock; do
+    [ -e "$F/$f" ] || continue
+    for verb in "replay --harness $P" "stability --harness $P" "distill --harness $P -o $T/k-$f" "corpus merge $T/n-$f" "corpus stats"; do
+        # shellcheck disable=SC2086
+        run $verb "$F/$f" "$F/empty"
+        told "${verb%% -*}: why $f is not read" "0 1" "$f: (not run: )?not a regular file"
+    done
 done
 cd "$F" || exit 1
 run replay --harness "$P" ./-rf ./--harness "$(printf 'new\nline')" "$(printf 'not\377utf8')"
@@ -223,10 +232,21 @@ if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ]; then
         assert_match "replay: the others are run" "1 passed" "$(cat "$T/out")"
         as_nobody distill --harness "$U/persistent" "$U/in" -o "$U/tmp/o"
         assert_eq "distill: what is closed is set aside" "0 1 1" \
-            "$rc $(grep -c 'set aside, unread: .*secret' "$T/out") $(grep -c 'set aside, unread: .*closed' "$T/out")"
+            "$rc $(grep -c 'set aside, unread: .*secret: Permission denied$' "$T/out") $(grep -c 'set aside, unread: .*closed: Permission denied$' "$T/out")"
         as_nobody stability --harness "$U/persistent" "$U/in"
         assert_eq "stability: what is closed is told" "1 1 1" \
-            "$rc $(grep -c '^not run: .*secret' "$T/out") $(grep -c '^not run: .*closed' "$T/out")"
+            "$rc $(grep -c '^not run: .*secret: Permission denied$' "$T/out") $(grep -c '^not run: .*closed: Permission denied$' "$T/out")"
+        for verb in "merge $U/tmp/m" stats; do
+            # shellcheck disable=SC2086
+            as_nobody --state "$U/tmp/state" corpus $verb "$U/in"
+            assert_eq "corpus ${verb%% *}: what is closed is told" "0 1 1 1" \
+                "$rc $(grep -c '^not read: .*secret: Permission denied$' "$T/out") $(grep -c '^not read: .*closed: Permission denied$' "$T/out") $(grep -c 'not read: 2' "$T/out")"
+        done
+        printf '[campaign]\nname = n\nroot = %s\n[target p]\nharness = persistent\nseeds = in\n' "$U" >"$U/n.ini"
+        chmod 644 "$U/n.ini"
+        as_nobody --state "$U/tmp/state" coverage "$U/n.ini"
+        assert_eq "coverage: what is closed is an error" "1 1 1 p: 2 of 3 inputs could not be run" \
+            "$rc $(grep -c 'not run: .*secret: Permission denied$' "$T/out") $(grep -c 'not run: .*closed: Permission denied$' "$T/out") $(sed -n 's/^fuzzctl coverage: //p' "$T/err")"
         mkdir -p "$U/afl/one/queue" "$U/afl/two/queue" "$U/afl/three/queue"
         touch "$U/afl/one/fuzzer_setup" "$U/afl/two/fuzzer_setup" "$U/afl/three/fuzzer_setup"
         cp "$U/in/good" "$U/afl/one/queue/"

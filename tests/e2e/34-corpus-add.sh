@@ -48,6 +48,10 @@ printf 'hello\n' >"$T/in/seed-again"
 head -c 1048577 /dev/zero >"$T/in/large"
 : >"$T/in/empty"
 ln -s key "$T/in/link"
+assert_exit "a campaign that never was" 6 "$FUZZCTL" corpus add nope t "$T/in/key"
+assert_match "is told from one that does not run" "^fuzzctl corpus: add: there is no campaign nope$" "$(cat "$T/err")"
+assert_exit "a file in its place" 6 "$FUZZCTL" corpus add "$T/t.c" t "$T/in/key"
+assert_match "is told as such" "there is no campaign .*/t.c, that is a file; wanted is the name" "$(cat "$T/err")"
 cat >"$T/a.ini" <<END
 [campaign]
 name = adding
@@ -86,7 +90,7 @@ assert_match "is known" 'was added before|: taken as' "$(cat "$T/out")"
 assert_exit "without waiting" 0 "$FUZZCTL" corpus add adding t "$T/in/crash" --wait 0s
 assert_match "it is said that nobody has seen it" 'not seen yet' "$(cat "$T/out")"
 assert_exit "what cannot be added" 1 "$FUZZCTL" corpus add adding t "$T/in/large" "$T/in/empty" "$T/in/link" --wait 0s
-assert_match "a large file" 'large: is larger than AFL' "$(cat "$T/err")"
+assert_match "a large file" 'large: over 1 MiB' "$(cat "$T/err")"
 assert_match "an empty one" 'empty: is empty' "$(cat "$T/err")"
 assert_match "a link" 'link: is a link' "$(cat "$T/err")"
 assert_exit "an unknown target" 2 "$FUZZCTL" corpus add adding nobody "$T/in/key"

@@ -71,12 +71,44 @@ printf z >"$T/odd/.hidden"
 head -c 2000000 /dev/zero >"$T/odd/large"
 assert_exit "odd names" 0 "$FUZZCTL" --json corpus merge "$T/m4" "$T/odd"
 assert_eq "get plain ones" "2" "$(find "$T/m4" -type f -regex '.*/odd-[!-~]*' | wc -l)"
-assert_eq "a large file is told" "1" "$(value 'd["unread"]')"
+assert_eq "a large file is told" "1 over 1 MiB" "$(value 'd["unread"], d["unread_files"][0]["why"]' | tr -d "(),'")"
 assert_exit "same names of two folders" 0 sh -c '
     mkdir -p "$T/p/x" "$T/q/x" && echo 1 >"$T/p/x/n" && echo 2 >"$T/q/x/n" && "$FUZZCTL" corpus merge "$T/m5" "$T/p/x" "$T/q/x"'
 assert_eq "are both there" "1 2" "$(cat "$T/m5"/* | sort | tr '\n' ' ' | sed 's/ $//')"
 assert_exit "a program without a fork server" 2 "$FUZZCTL" corpus merge "$T/m6" "$T/in" --harness "$HARNESSES/chunk_frame/replay"
 check "leaves nothing" test ! -e "$T/m6"
+assert_match "and is told of as elsewhere" "^fuzzctl corpus: merge: --harness .*/replay has no fork server; build it" "$(cat "$T/err")"
+assert_exit "quiet" 0 "$FUZZCTL" -q corpus merge "$T/m8" "$T/odd"
+assert_eq "it prints nothing" "" "$(cat "$T/out" "$T/err")"
+
+# ---- what is wrong is said ----
+# refused NAME CODE ERE ARGS...: fuzzctl ends with CODE, nothing but usage before it printed, and the first line it says matches
+refused() {
+    name=$1 want=$2 words=$3
+    shift 3
+    assert_exit "$name" "$want" "$FUZZCTL" "$@"
+    assert_match "$name: in words" "$words" "$(head -n 1 "$T/err")"
+    assert_eq "$name: and nothing else" "" "$(cat "$T/out")"
+}
+mkdir "$T/links"
+ln -s "$T/in/f1" "$T/links/one"
+mkfifo "$T/links/fifo"
+refused "pack: no file" 2 "^fuzzctl corpus: pack: -o is missing" corpus pack "$T/in"
+refused "merge: a target of no file" 2 "^fuzzctl corpus: merge: --target t: --spec is missing" corpus merge "$T/m6" "$T/in" --target t
+refused "merge: an option of others" 2 "^fuzzctl corpus merge: invalid option -- 'o'" corpus merge "$T/m6" "$T/in" -o "$T/m6"
+refused "run: no file" 2 "^fuzzctl run: no campaign file is named" run --budget rle.ini
+refused "merge: an unknown target" 2 "no target named nope; there are: .*chunk_frame" corpus merge "$T/m6" "$T/in" --spec "$T/quick.ini" --target nope
+refused "stats: an unknown target" 2 "no target named nope; there are: .*chunk_frame" corpus stats "$T/quick.ini" nope
+refused "stats: a harness that is none" 2 "^fuzzctl corpus: stats: --harness .*quick.ini is not executable" corpus stats "$T/in" --harness "$T/quick.ini"
+refused "stats: one without a fork server" 2 "^fuzzctl corpus: stats: --harness /bin/cat has no fork server" corpus stats "$T/in" --harness /bin/cat
+for verb in "replay --harness $H" "stability --harness $H" "distill --harness $H -o $T/m6" "corpus merge $T/m6" "corpus pack -o $T/m6.tar"; do
+    # shellcheck disable=SC2086
+    refused "${verb%% -*}: links alone" 11 "there are no inputs: 2 links or the like in folders, which are not followed" $verb "$T/links"
+done
+refused "pack: among the inputs" 2 "in/p.tar: would be among the inputs in .*/in from then on" corpus pack "$T/in" -o "$T/in/p.tar"
+refused "merge: among the inputs" 2 "in/sub: would be among the inputs in .*/in from then on" corpus merge "$T/in/sub" "$T/out1" "$T/in"
+assert_exit "pack tells" 0 "$FUZZCTL" corpus pack "$T/in" -o "$T/p.tar"
+assert_match "sizes as the others do" "^100 inputs, [0-9.]+ KiB$" "$(cat "$T/out")"
 
 # ---- bundles ----
 need plants/CHUNK_MAX_PLUS1/chunk_frame/afl plants/CHUNK_MAX_PLUS1/chunk_frame/replay

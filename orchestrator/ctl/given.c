@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults of the command line are exit code 2, a corpus of nothing is 11; none of it runs anything. */
+#include "ctl/given.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/exitcode.h"
+#include "base/parse.h"
+#include "ctl/input_paths.h"
+#include "engine/runner.h"
+
+static const char *colon(const char *sub)
+{
+    return sub != NULL ? ": " : "";
+}
+
+static const char *name_of(const char *sub)
+{
+    return sub != NULL ? sub : "";
+}
+
+int given_program(const struct cmd_entry *e, const char *sub, const char *label, const char *path,
+                  bool server, struct elfprobe *ret)
+{
+    struct err err = {0};
+
+    if (elfprobe_read(path, ret, &err) < 0)
+        return cmd_fail(e, EXIT_USAGE, "%s%s%s %s", name_of(sub), colon(sub), label, err.msg);
+    if (server && runner_engine_check(RUNNER_FORK, ret, &err) < 0)
+        return cmd_fail(e, EXIT_USAGE, "%s%s%s %s %s", name_of(sub), colon(sub), label, path,
+                        err.msg);
+    return EXIT_DONE;
+}
+
+int given_no_target_of(const struct cmd_entry *e, const char *sub, const char *path,
+                       const char *const *known, size_t n, const char *name)
+{
+    cleanup_free char *list = xstrdup(n > 0 ? "" : " none");
+
+    for (size_t i = 0; i < n; i++) {
+        char *more = xasprintf("%s %s", list, known[i]);
+
+        free(list);
+        list = more;
+    }
+    return cmd_fail(e, EXIT_USAGE, "%s%s%s%sno target named %s; there are:%s", name_of(sub),
+                    colon(sub), path != NULL ? path : "", path != NULL ? ": " : "", name, list);
+}
+
+int given_no_target(const struct cmd_entry *e, const char *sub, const struct spec *spec,
+                    const char *name)
+{
+    cleanup_free const char **known = xcalloc(spec->n_targets + 1, sizeof(*known));
+
+    for (size_t i = 0; i < spec->n_targets; i++)
+        known[i] = spec->targets[i].name;
+    return given_no_target_of(e, sub, spec->path, known, spec->n_targets, name);
+}
+
+int given_inputs_add(const struct cmd_entry *e, const char *sub, struct inputs *list,
+                     const char *path)
+{
+    struct err err = {0};
+
+    return input_paths_add(list, path, &err) == 0
+               ? EXIT_DONE
+               : cmd_fail(e, EXIT_USAGE, "%s%s%s", name_of(sub), colon(sub), err.msg);
+}
+
+char *given_no_inputs(const struct inputs *list)
+{
+    if (list->passed_over == 0)
+        return xstrdup("there are no inputs");
+    return xasprintf(
+        "there are no inputs: %zu link%s or the like in folders, which are not followed",
+        list->passed_over, text_plural((int64_t)list->passed_over));
+}
+
+int given_inputs_check(const struct cmd_entry *e, const char *sub, const struct inputs *list)
+{
+    cleanup_free char *why = NULL;
+
+    if (list->n > 0)
+        return EXIT_DONE;
+    why = given_no_inputs(list);
+    return cmd_fail(e, EXIT_VACUOUS, "%s%s%s", name_of(sub), colon(sub), why);
+}
+
+int given_output_check(const struct cmd_entry *e, const char *sub, const char *label,
+                       const char *out, char *const *paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (inputs_takes(paths[i], out))
+            return cmd_fail(e, EXIT_USAGE,
+                            "%s%s%s%s: would be among the inputs in %s from then on; name a place "
+                            "outside of it",
+                            name_of(sub), colon(sub), label, out, paths[i]);
+    }
+    return EXIT_DONE;
+}
