@@ -4,6 +4,7 @@
  * may stand before or after the verb.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,12 +86,43 @@ static int shared_options(int argc, char **argv, struct cmd_env *env, const char
     return kept;
 }
 
+/*
+ * A standard descriptor that is closed is opened, so that no file of ours gets its number and is written to as if it were the terminal. It is
+ * opened so that writing to 1 or 2 fails as it would have.
+ */
+static void open_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int got = fd;
+
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            got = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* inherited */
+        if (got != fd)
+            return; /* there is no /dev/null here */
+    }
+}
+
+/* What was printed is out, or it is said why not; whoever closes a pipe early knows. */
+static int output_end(int code)
+{
+    const bool failed = ferror(stdout) != 0;
+    const int r = fflush(stdout) != 0 ? errno : 0;
+
+    if (r == 0 && !failed)
+        return code;
+    if (r != EPIPE)
+        (void)fprintf(stderr, "fuzzctl: standard output: %s\n",
+                      r != 0 ? strerror(r) : "not all of it could be written");
+    return code == EXIT_DONE ? EXIT_ERROR : code;
+}
+
 int main(int argc, char **argv)
 {
     struct cmd_env env = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
     const char *state = NULL;
     struct err err = {0};
 
+    open_standard();
     log_init("fuzzctl", LOG_LEVEL_WARN);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* an error to tell of and to clean up after */
@@ -115,7 +147,7 @@ int main(int argc, char **argv)
             bool of_sub = i > 2 && cmd_sub_find(verb, argv[2]) != NULL;
             char *help[] = {(char[]){"help"}, argv[1], of_sub ? argv[2] : NULL, NULL};
 
-            return cmd_help.exec(&env, of_sub ? 3 : 2, help);
+            return output_end(cmd_help.exec(&env, of_sub ? 3 : 2, help));
         }
     }
     env.state_dir = path_state_dir(state, &err);
@@ -135,7 +167,5 @@ int main(int argc, char **argv)
     argv[1] = title;
     int code = verb->exec(&env, argc - 1, argv + 1);
     free(env.state_dir);
-    if (fflush(stdout) != 0 && code == EXIT_DONE)
-        code = EXIT_ERROR;
-    return code;
+    return output_end(code);
 }

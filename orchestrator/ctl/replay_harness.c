@@ -28,8 +28,8 @@
 #include "triage/classify.h"
 #include "triage/replay.h"
 
-#define LOST     (-1) /* no exit codes */
-#define STATEFUL (-2)
+#define STATEFUL (-1) /* no exit codes */
+#define LOST     (-2) /* less its forkserver_loss */
 #define MERGED   4096 /* maps remembered as merged; a power of two */
 
 struct result {
@@ -87,6 +87,10 @@ static const char *status_of(const struct replay_run *run, const struct verdict_
 /* What only the engine knows: a server that did not come back, a program that keeps state. */
 static void judge(const struct replay *r, const struct replay_run *run, struct verdict_of_run *ret)
 {
+    static const char *const losses[] = {
+        [FORKSERVER_DIED] = "the program's fork server died of it",
+        [FORKSERVER_SILENT] = "the program's fork server fell silent",
+        [FORKSERVER_BABBLED] = "the program's fork server said what none says"};
     const char *slash = strrchr(r->o->program, '/');
 
     if (run->end != REPLAY_EXIT || run->code >= 0) {
@@ -99,7 +103,7 @@ static void judge(const struct replay *r, const struct replay_run *run, struct v
         return;
     }
     (void)snprintf(ret->class_, sizeof(ret->class_), "lost");
-    (void)snprintf(ret->kind, sizeof(ret->kind), "the program's fork server died of it");
+    (void)snprintf(ret->kind, sizeof(ret->kind), "%s", losses[LOST - run->code]);
 }
 
 /* extra: members of the engine's; its reference is taken. */
@@ -222,7 +226,7 @@ static void run_done(void *ctx, const struct runner_result *rr)
     run.end = ends[rr->run.end];
     run.code = rr->run.signo;
     if (rr->run.end == FORKSERVER_LOST) {
-        run.code = LOST;
+        run.code = LOST - (int)rr->run.loss;
     } else if (rr->after_others) {
         run.code = STATEFUL;
     } else if (rr->run.exit_code >= 0) {

@@ -112,16 +112,22 @@ int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, s
 }
 
 /* The server is of no use any more: it goes, and what is told of the input is that nothing is known. */
-static int lost(struct forkserver *fs, struct forkserver_run *ret)
+static int lost(struct forkserver *fs, enum forkserver_loss loss, struct forkserver_run *ret)
 {
     int status = 0;
 
     forkserver_stop(fs, &status);
     fs->lost_runs++;
     ret->end = FORKSERVER_LOST;
+    ret->loss = loss;
     ret->signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     ret->exit_code = WIFEXITED(status) && status != 0 ? WEXITSTATUS(status) : -1;
     return 0;
+}
+
+static enum forkserver_loss loss_of(int rc)
+{
+    return rc == -ETIMEDOUT ? FORKSERVER_SILENT : FORKSERVER_DIED;
 }
 
 bool forkserver_judge(struct forkserver *fs, uint32_t word, bool killed, struct forkserver_run *ret)
@@ -188,24 +194,26 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     if (rc == 0)
         rc = forkserver_word(fs, deadline_ms + GRACE_MS, &word);
     if (rc < 0)
-        return rc == -ECANCELED ? forkserver_give_up(fs, err) : lost(fs, ret);
+        return rc == -ECANCELED ? forkserver_give_up(fs, err) : lost(fs, loss_of(rc), ret);
     fs->was_killed = 0;
     fs->child_waits = false;
     if (word == 0 || word > INT32_MAX || handshake_is_error(&fs->greeting, word, NULL))
-        return lost(fs, ret);
+        return lost(fs, FORKSERVER_BABBLED, ret);
     fs->child = (pid_t)word;
     rc = forkserver_word(fs, deadline_ms, &word);
     if (rc == -ETIMEDOUT) {
         killed = true;
         if (!forkserver_kill_child(fs))
-            return lost(fs, ret);
+            return lost(fs, FORKSERVER_BABBLED, ret);
         rc = forkserver_word(fs, clock_now_ms() + GRACE_MS, &word);
     }
     run.wall_us = deadline_now_us() - began_us;
     if (rc == -ECANCELED)
         return forkserver_give_up(fs, err);
-    if (rc < 0 || !forkserver_judge(fs, word, killed, &run))
-        return lost(fs, ret);
+    if (rc < 0)
+        return lost(fs, loss_of(rc), ret);
+    if (!forkserver_judge(fs, word, killed, &run))
+        return lost(fs, FORKSERVER_BABBLED, ret);
     fs->answered = true;
     *ret = run;
     return 0;

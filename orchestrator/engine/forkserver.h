@@ -56,14 +56,18 @@ enum forkserver_end {
     FORKSERVER_OK,      /* returned, or exited with any code */
     FORKSERVER_CRASH,   /* by a signal, or a sanitizer's exit code */
     FORKSERVER_TIMEOUT, /* by us, after run_ms */
-    FORKSERVER_LOST     /* the server itself died of it, or babbled; nothing is known of the run */
+    FORKSERVER_LOST /* the server died of it, fell silent or babbled; nothing is known of the run */
 };
+
+/* How the server was lost; it was alive, and was ended by us, but for the first. */
+enum forkserver_loss { FORKSERVER_DIED, FORKSERVER_SILENT, FORKSERVER_BABBLED };
 
 struct forkserver_run {
     enum forkserver_end end;
-    int signo;       /* of FORKSERVER_CRASH, 0 when by exit code */
-    int exit_code;   /* where the program exited, else -1 */
-    int64_t wall_us; /* between asking and hearing */
+    enum forkserver_loss loss; /* of FORKSERVER_LOST */
+    int signo;                 /* of FORKSERVER_CRASH, 0 when by exit code */
+    int exit_code;             /* where the program exited, else -1 */
+    int64_t wall_us;           /* between asking and hearing */
 };
 
 struct forkserver;

@@ -100,10 +100,10 @@ while IFS='|' read -r how codes words; do
     told "stability: $how" "0 1 $flaky" "abc|1 input run"
 done <<'END'
 run-exits|10|abc: lost: the program's fork server died of it
-run-silent|10|abc: lost
+run-silent|10|abc: lost: the program's fork server fell silent
 run-no-end|10|abc: (lost|timeout)
 run-init|0|1 passed
-run-lies|10|abc: lost
+run-lies|10|abc: lost: the program's fork server said what none says
 run-away-server|10|abc: lost
 run-eats|10|abc: (oom|crash)
 run-closes|10|abc: timeout

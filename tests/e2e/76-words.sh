@@ -1,11 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What fuzzctl says where nothing can be done at once: on a full disk, and while fuzzd answers nobody.
+# What fuzzctl says where nothing can be done at once: where nobody takes its output, on a full disk, and while fuzzd answers nobody.
 # limit: 150
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
 chunk_spec w 100s
+
+# ---- output that nobody takes ----------------------------------------------------------------
+echo abc >"$T/abc"
+for line in 'help' 'help run' 'run --help' 'version' 'doctor' 'check w.ini' 'status' 'list' \
+    'replay --json --harness chunk abc' 'replay --harness chunk abc' 'corpus stats abc'; do
+    # shellcheck disable=SC2016
+    set -- sh -c 'cd "$0" && exec "$1" $2' "$T" "$FUZZCTL" "$(echo "$line" | sed "s|chunk|$HARNESSES/chunk_frame/afl|")"
+    "$@" >/dev/full 2>"$T/err"
+    assert_eq "$line: a full disk is an error" 1 $?
+    assert_match "$line: and told" "^fuzzctl: standard output: No space left on device$" "$(cat "$T/err")"
+    "$@" >&- 2>"$T/err"
+    assert_eq "$line: no output is an error" 1 $?
+    assert_match "$line: and told" "^fuzzctl: standard output: Bad file descriptor$" "$(cat "$T/err")"
+done
 
 # ---- a full disk -----------------------------------------------------------------------------
 mkdir "$T/full"

@@ -118,6 +118,7 @@ static void ways_to_end(const char *name, const char *arg, bool persistent)
 
     r = run(fs, "K");
     assert_int_equal(r.end, FORKSERVER_LOST);
+    assert_int_equal(r.loss, FORKSERVER_DIED);
     assert_int_equal(r.signo, SIGKILL);
     assert_goes_on(fs, edges);
     assert_int_equal(forkserver_starts(fs), 2);
@@ -428,6 +429,10 @@ static void each_step_of_a_run_may_be_wrong(void **state)
         "w:00000000 r:4 me w:00000001 sleep", /* no wait status */
         "w:00000000 r:4 me w:7f150000 sleep", /* stopped by another signal */
         "w:014c4641 r:4 w:01000000 w:00010000 w:014c4641 r:4 w:0800feef sleep"};
+    static const enum forkserver_loss losses[] = {
+        FORKSERVER_DIED,    FORKSERVER_SILENT,  FORKSERVER_BABBLED,
+        FORKSERVER_BABBLED, FORKSERVER_SILENT,  FORKSERVER_DIED,
+        FORKSERVER_BABBLED, FORKSERVER_BABBLED, FORKSERVER_BABBLED};
     size_t i;
 
     (void)state;
@@ -437,8 +442,8 @@ static void each_step_of_a_run_may_be_wrong(void **state)
 
         fs = play(cases[i]);
         r = run(fs, "x");
-        if (r.end != FORKSERVER_LOST)
-            fail_msg("%s: end %d", cases[i], (int)r.end);
+        if (r.end != FORKSERVER_LOST || r.loss != losses[i])
+            fail_msg("%s: end %d, loss %d", cases[i], (int)r.end, (int)r.loss);
         /* And again, with the next server. */
         r = run(fs, "x");
         assert_int_equal(r.end, FORKSERVER_LOST);
