@@ -83,6 +83,8 @@ static int write_one(struct tarout *t, const struct inputs *inputs, const struct
     size_t size = 0;
     int rc = inputs_read(inputs, item->index, PACK_INPUT_MAX, &data, &size);
 
+    if (rc < 0 && rc != -EFBIG)
+        return err_set(err, rc, "%s: %s", inputs->v[item->index], inputs_why(rc));
     if (rc < 0)
         return err_sys(err, rc, "%s", inputs->v[item->index]);
     *bytes += size;

@@ -73,12 +73,18 @@ static char *bundle_named(const struct cmd_env *env, const char *arg, int *ret_c
     if (found.n == 1)
         path = xstrdup(found.v[0]);
     else
-        *ret_code = cmd_fail(&cmd_bundle, EXIT_ERROR,
+        *ret_code = cmd_fail(&cmd_bundle, EXIT_USAGE,
                              found.n == 0 ? "%s: no such file, and no bundle of that bucket"
                                           : "%s: more than one bundle begins so",
                              arg);
     strv_clear(&found);
     return path;
+}
+
+/* Of what reading the bundle at path came to. */
+static int code_of(const char *path, int r)
+{
+    return r == -EBADMSG ? EXIT_MISMATCH : access(path, F_OK) < 0 ? EXIT_USAGE : EXIT_ERROR;
 }
 
 static int make_one(const struct cmd_env *env, const char *run, const char *bucket, json_t *paths)
@@ -281,7 +287,7 @@ static int do_show(struct cmd_env *env, int argc, char **argv)
         return code;
     r = bundle_list(path, &doc, &err);
     if (r < 0)
-        return cmd_fail(&cmd_bundle, r == -EBADMSG ? EXIT_MISMATCH : EXIT_ERROR, "%s", err.msg);
+        return cmd_fail(&cmd_bundle, code_of(path, r), "%s", err.msg);
     if (env->json)
         cmd_print_json(json_object_get(doc, "manifest"));
     else
@@ -305,7 +311,7 @@ static int do_verify(struct cmd_env *env, int argc, char **argv)
 
         path = bundle_named(env, argv[i], &one);
         if (path != NULL && (r = bundle_verify(path, &err)) < 0)
-            one = cmd_fail(&cmd_bundle, r == -EBADMSG ? EXIT_MISMATCH : EXIT_ERROR, "%s", err.msg);
+            one = cmd_fail(&cmd_bundle, code_of(path, r), "%s", err.msg);
         else if (path != NULL && !env->quiet && !env->json)
             (void)printf("%s: good\n", path);
         if (path != NULL)
@@ -340,7 +346,7 @@ static int do_unpack(struct cmd_env *env, int argc, char **argv)
         return code;
     r = bundle_unpack(path, argv[2], &err);
     if (r < 0)
-        return cmd_fail(&cmd_bundle, r == -EBADMSG ? EXIT_MISMATCH : EXIT_ERROR, "%s", err.msg);
+        return cmd_fail(&cmd_bundle, code_of(path, r), "%s", err.msg);
     if (!env->quiet && !env->json) {
         cleanup_free char *dir = fields_safe(argv[2]);
 

@@ -110,9 +110,21 @@ static int check_given(const struct run *r)
             return cmd_fail(&cmd_coverage, EXIT_USAGE, "--corpus %s: %s", r->given.v[i],
                             strerror(errno));
     }
-    return r->html == NULL ? EXIT_DONE
-                           : given_output_check(&cmd_coverage, NULL, "--html ", r->html, r->given.v,
-                                                r->given.n);
+    return EXIT_DONE;
+}
+
+/* That the pages would be no inputs. */
+static int check_html(const struct run *r)
+{
+    int code = given_output_check(&cmd_coverage, NULL, "--html ", r->html, r->given.v, r->given.n);
+
+    for (size_t i = 0; i < r->spec->n_targets && code == EXIT_DONE; i++) {
+        char *seeds = r->spec->targets[i].seeds;
+
+        if (seeds != NULL)
+            code = given_output_check(&cmd_coverage, NULL, "--html ", r->html, &seeds, 1);
+    }
+    return code;
 }
 
 static int open_html(struct run *r)
@@ -223,6 +235,8 @@ static int run(struct run *r, int argc, char **argv)
         code = check_names(r);
     if (code == EXIT_DONE)
         code = check_given(r);
+    if (code == EXIT_DONE && r->html != NULL)
+        code = check_html(r);
     if (code == EXIT_DONE)
         code = open_html(r);
     if (code != EXIT_DONE)

@@ -20,6 +20,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "ctl/manyrun.h"
+#include "ctl/given.h"
 #include "ctl/selftest.h"
 #include "sys/proc.h"
 
@@ -99,8 +100,7 @@ static int check_names(const struct spec *spec, const struct options *o)
 {
     for (size_t i = 0; i < o->targets.n; i++)
         if (target_index(spec, o->targets.v[i]) == spec->n_targets)
-            return cmd_fail(&cmd_selftest, EXIT_USAGE, "%s has no target %s", o->spec,
-                            o->targets.v[i]);
+            return given_no_target(&cmd_selftest, NULL, spec, o->targets.v[i]);
     for (size_t i = 0; i < o->plants.n; i++) {
         bool found = false;
 

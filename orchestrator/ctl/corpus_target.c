@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "ctl/corpus.h"
+#include "ctl/given.h"
 #include "plan/plan.h"
 #include "store/runs.h"
 
@@ -131,11 +132,14 @@ static int from_file(const char *path, const char *name, struct spec **ret_spec,
     const struct spec_target *t = name != NULL           ? named(spec, name)
                                   : spec->n_targets == 1 ? &spec->targets[0]
                                                          : NULL;
-    if (t == NULL && name != NULL)
-        r = err_set(err, -ENOENT, "%s has no target %s", path, name);
-    else if (t == NULL)
+    if (t == NULL && name != NULL) {
+        cleanup_free char *words = given_known_targets(spec, name);
+
+        r = err_set(err, -ENOENT, "%s: %s", path, words);
+    } else if (t == NULL) {
         r = err_set(err, -ENOTUNIQ, "%s has %zu targets; say --spec %s and the target's name", path,
                     spec->n_targets, path);
+    }
     if (r < 0) {
         spec_free(spec);
         return r;

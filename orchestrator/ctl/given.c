@@ -34,10 +34,9 @@ int given_program(const struct cmd_entry *e, const char *sub, const char *label,
     return EXIT_DONE;
 }
 
-int given_no_target_of(const struct cmd_entry *e, const char *sub, const char *path,
-                       const char *const *known, size_t n, const char *name)
+char *given_known(const char *const *known, size_t n, const char *name)
 {
-    cleanup_free char *list = xstrdup(n > 0 ? "" : " none");
+    char *list = xasprintf("no target named %s; there are:%s", name, n > 0 ? "" : " none");
 
     for (size_t i = 0; i < n; i++) {
         char *more = xasprintf("%s %s", list, known[i]);
@@ -45,18 +44,33 @@ int given_no_target_of(const struct cmd_entry *e, const char *sub, const char *p
         free(list);
         list = more;
     }
-    return cmd_fail(e, EXIT_USAGE, "%s%s%s%sno target named %s; there are:%s", name_of(sub),
-                    colon(sub), path != NULL ? path : "", path != NULL ? ": " : "", name, list);
+    return list;
 }
 
-int given_no_target(const struct cmd_entry *e, const char *sub, const struct spec *spec,
-                    const char *name)
+char *given_known_targets(const struct spec *spec, const char *name)
 {
     cleanup_free const char **known = xcalloc(spec->n_targets + 1, sizeof(*known));
 
     for (size_t i = 0; i < spec->n_targets; i++)
         known[i] = spec->targets[i].name;
-    return given_no_target_of(e, sub, spec->path, known, spec->n_targets, name);
+    return given_known(known, spec->n_targets, name);
+}
+
+int given_no_target_of(const struct cmd_entry *e, const char *sub, const char *path,
+                       const char *const *known, size_t n, const char *name)
+{
+    cleanup_free char *words = given_known(known, n, name);
+
+    return cmd_fail(e, EXIT_USAGE, "%s%s%s%s%s", name_of(sub), colon(sub), path != NULL ? path : "",
+                    path != NULL ? ": " : "", words);
+}
+
+int given_no_target(const struct cmd_entry *e, const char *sub, const struct spec *spec,
+                    const char *name)
+{
+    cleanup_free char *words = given_known_targets(spec, name);
+
+    return cmd_fail(e, EXIT_USAGE, "%s%s%s: %s", name_of(sub), colon(sub), spec->path, words);
 }
 
 int given_inputs_add(const struct cmd_entry *e, const char *sub, struct inputs *list,

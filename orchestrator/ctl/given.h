@@ -21,9 +21,12 @@ int given_program(const struct cmd_entry *e, const char *sub, const char *label,
 /* No target of a campaign file has that name. Returns EXIT_USAGE. */
 int given_no_target(const struct cmd_entry *e, const char *sub, const struct spec *spec,
                     const char *name);
-/* The same of several campaign files, by the names there are. */
+/* The same of several campaign files, by the names there are; path may be NULL. */
 int given_no_target_of(const struct cmd_entry *e, const char *sub, const char *path,
                        const char *const *known, size_t n, const char *name);
+/* The words of both: "no target named NAME; there are: a b". Caller frees. */
+char *given_known(const char *const *known, size_t n, const char *name);
+char *given_known_targets(const struct spec *spec, const char *name);
 /* Appends what path names. */
 int given_inputs_add(const struct cmd_entry *e, const char *sub, struct inputs *list,
                      const char *path);

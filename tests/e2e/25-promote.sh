@@ -137,7 +137,7 @@ if [ -x "$PLANTS/CHUNK_MAX_PLUS1/chunk_frame/replay" ]; then
 else
     skip "what fails is refused" "the plant is not built"
 fi
-assert_exit "a missing file" 1 promote "$T/c.ini" "$T/none"
+assert_exit "a missing file" 2 promote "$T/c.ini" "$T/none"
 assert_exit "a folder" 1 promote "$T/c.ini" "$T/odd"
 mkfifo "$T/pipe"
 assert_exit "a pipe" 1 promote "$T/c.ini" "$T/pipe"

@@ -202,5 +202,6 @@ assert_exit "no inputs" 11 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/none"
 assert_exit "no such place" 2 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/gone"
 assert_match "is told" "--corpus .*/gone: No such file" "$(cat "$T/err")"
 assert_exit "pages among the inputs" 2 "$FUZZCTL" coverage "$T/user.ini" --corpus "$T/in" --html "$T/in/html"
+assert_exit "or the seeds" 2 "$FUZZCTL" coverage "$T/user.ini" --html "$T/in/html"
 assert_match "are refused" "--html .*/in/html: would be among the inputs in .*/in from then on" "$(cat "$T/err")"
 check "no private folder is left" sh -c '[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name "fuzzctl-replay.*" -newer "$T/kit.ini" -empty)" ]'

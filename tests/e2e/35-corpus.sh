@@ -99,6 +99,13 @@ refused "merge: an option of others" 2 "^fuzzctl corpus merge: invalid option --
 refused "run: no file" 2 "^fuzzctl run: no campaign file is named" run --budget rle.ini
 refused "merge: an unknown target" 2 "no target named nope; there are: .*chunk_frame" corpus merge "$T/m6" "$T/in" --spec "$T/quick.ini" --target nope
 refused "stats: an unknown target" 2 "no target named nope; there are: .*chunk_frame" corpus stats "$T/quick.ini" nope
+refused "promote: an unknown target" 2 "no target named nope; there are: .*chunk_frame" corpus promote --spec "$T/quick.ini" nope "$T/in/f1"
+refused "selftest: an unknown target" 2 "no target named nope; there are: .*chunk_frame" selftest "$T/quick.ini" --target nope
+for verb in verify show; do
+    refused "bundle $verb: no file" 2 "^fuzzctl bundle: .*/gone.tar.zst: No such file" bundle $verb "$T/gone.tar.zst"
+    refused "bundle $verb: no bucket" 2 "^fuzzctl bundle: 0123abcd: no such file, and no bundle of that bucket" bundle $verb 0123abcd
+done
+refused "bundle unpack: no file" 2 "gone.tar.zst: No such file" bundle unpack "$T/gone.tar.zst" "$T/m7"
 refused "stats: a harness that is none" 2 "^fuzzctl corpus: stats: --harness .*quick.ini is not executable" corpus stats "$T/in" --harness "$T/quick.ini"
 refused "stats: one without a fork server" 2 "^fuzzctl corpus: stats: --harness /bin/cat has no fork server" corpus stats "$T/in" --harness /bin/cat
 for verb in "replay --harness $H" "stability --harness $H" "distill --harness $H -o $T/m6" "corpus merge $T/m6" "corpus pack -o $T/m6.tar"; do
