@@ -135,7 +135,7 @@ check "and fuzzes" wait_for 40 fuzzing "$B" s2
 assert_eq "on the same core" "$(cores "$A" s1)" "$(cores "$B" s2)"
 check "one that does not is taken" start "$B" b1
 check "and waits" waiting "$B" b1
-assert_match "plan says who shares" "^shares its cores" "$("$FUZZCTL" plan "$T/s1.ini")"
+assert_match "plan says who shares" "^shares its cores" "$("$FUZZCTL" --state "$A" plan "$T/s1.ini")"
 "$FUZZCTL" --state "$A" stop --all >/dev/null 2>&1
 check "as long as one of them is there" waiting "$B" b1
 "$FUZZCTL" --state "$B" stop s2 >/dev/null 2>&1
