@@ -103,6 +103,40 @@ static void admit_env(const struct admit *a)
     }
 }
 
+static void admit_replay(const struct admit *a)
+{
+    const struct plan_file *f = plan_host_file(a->host, a->t->replay);
+
+    if (f != NULL && f->error < 0)
+        FAULT(a, "replay", false, "%s", f->msg);
+    else if (f != NULL && f->elf.instrumented && !f->elf.kit && !f->elf.driver)
+        FAULT(a, "replay", true,
+              "%s is built by AFL++ and need not run an input as a plain build does; build it by a "
+              "plain compiler",
+              a->t->replay);
+}
+
+/* No campaign runs it. */
+static void admit_coverage(const struct admit *a)
+{
+    const struct plan_file *f = plan_host_file(a->host, a->t->coverage);
+
+    if (f != NULL && f->error == 0 && !f->elf.coverage)
+        FAULT(a, "coverage", true,
+              "%s has no source coverage; build it by clang -fprofile-instr-generate "
+              "-fcoverage-mapping",
+              a->t->coverage);
+}
+
+static void admit_dictionary(const struct admit *a)
+{
+    size_t i = (size_t)(a->t - a->spec->targets);
+
+    if (i < a->host->n_targets && a->host->targets[i].dict_error[0] != '\0')
+        FAULT(a, "dictionary", a->host->targets[i].dict_harmless, "%s",
+              a->host->targets[i].dict_error);
+}
+
 void admit_target(const struct spec *spec, const struct spec_target *t, const struct aflprobe *afl,
                   const struct plan_host *host, struct spec_faults *faults)
 {
@@ -138,11 +172,10 @@ void admit_target(const struct spec *spec, const struct spec_target *t, const st
     if (t->mutator != NULL && !aflprobe_has_env(afl, "AFL_CUSTOM_MUTATOR_LIBRARY"))
         FAULT(&a, "mutator", true, "afl-fuzz %s does not know AFL_CUSTOM_MUTATOR_LIBRARY; left out",
               afl->version);
-    if (t->replay != NULL) {
-        const struct plan_file *f = plan_host_file(host, t->replay);
-
-        if (f != NULL && f->error < 0)
-            FAULT(&a, "replay", false, "%s", f->msg);
-    }
+    if (t->replay != NULL)
+        admit_replay(&a);
+    if (t->coverage != NULL)
+        admit_coverage(&a);
+    admit_dictionary(&a);
     admit_env(&a);
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "plan/dictfile.h"
 #include "sys/cpu.h"
 #include "sys/drop.h"
 #include "sys/proc.h"
@@ -154,6 +155,20 @@ static void gather_user(struct plan_host *h, const struct spec *spec)
     }
 }
 
+static void gather_dict(const char *path, struct plan_target_facts *facts)
+{
+    struct err err = {0};
+    size_t tokens = 0;
+    int r = path != NULL ? dictfile_check(path, &tokens, &err) : 0;
+
+    if (path == NULL || (r == 0 && tokens > 0))
+        return;
+    if (r == 0)
+        (void)err_set(&err, -EINVAL, "%s holds no token", path);
+    facts->dict_harmless = r == 0 || r == -EFBIG;
+    (void)snprintf(facts->dict_error, sizeof(facts->dict_error), "%.500s", err.msg);
+}
+
 static void gather_target(struct plan_host *h, const struct spec_target *t,
                           struct plan_target_facts *facts)
 {
@@ -165,6 +180,8 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
     gather_file(h, t->sanitizer);
     gather_file(h, t->replay);
     gather_file(h, t->laf);
+    gather_file(h, t->coverage);
+    gather_dict(t->dictionary, facts);
     gather_reach(h, t, &facts->reach_required);
     if (t->seeds == NULL)
         return;

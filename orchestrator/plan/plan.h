@@ -36,6 +36,8 @@ struct plan_target_facts {
     long n_seeds;
     char seeds_error[256]; /* why they cannot be read, "" when they can */
     struct strv reach_required;
+    char dict_error[512]; /* what is wrong with the dictionary, "" nothing */
+    bool dict_harmless;   /* and afl-fuzz only has no use for it */
 };
 
 /* Everything a plan needs to know of the host; gathered by plan/host.h, made by hand in tests. */

@@ -136,3 +136,16 @@ for verb in status list; do
 done
 assert_exit "an unknown option" 2 "$FUZZCTL" --foo
 assert_match "is no verb" 'unknown option "--foo"' "$(cat "$T/err")"
+
+# ---- what a file is ----------------------------------------------------------------------------
+kind() { # KEY = VALUE, in a good spec
+    printf '[target k]\nharness = %s\nseeds = %s\n%s\n' "$BUILD/harnesses/chunk_frame/afl" "$TOP/seeds/chunk_frame-min" "$1" >"$T/k.ini"
+}
+for file in "$TOP/harnesses/sdk/main_afl.c" "$BUILD/harnesses/chunk_frame/afl"; do
+    kind "dictionary = $file"
+    assert_exit "${file##*/} is no dictionary" 2 "$FUZZCTL" check "$T/k.ini"
+    assert_match "by file and line" "k.ini:4: \[target k\] dictionary: $file line 1: .*; allowed: .*# comments" "$(cat "$T/out")"
+done
+kind "coverage = $BUILD/harnesses/chunk_frame/afl"
+assert_exit "a build without coverage is no fault" 0 "$FUZZCTL" check "$T/k.ini"
+assert_match "but told" 'k.ini:4: warning: \[target k\] coverage: .* has no source coverage' "$(cat "$T/out")"

@@ -496,6 +496,50 @@ static void programs_that_cannot_be_fuzzed_are_refused_by_line(void **state)
     }
 }
 
+static void what_the_host_says_of_a_dictionary_is_told(void **state)
+{
+    static const char text[] =
+        "[target p]\nharness = bin/afl\nseeds = seeds\ndictionary = words.dict\n";
+    struct spec_faults f = {0};
+
+    (void)state;
+    (void)snprintf(facts[0].dict_error, sizeof(facts[0].dict_error), "words.dict line 1: odd");
+    assert_null(plan_of(text, "4.04c", &f));
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.v[0].line, 4);
+    assert_string_equal(f.v[0].key, "dictionary");
+    assert_string_equal(f.v[0].msg, "words.dict line 1: odd");
+    spec_faults_clear(&f);
+    facts[0].dict_harmless = true;
+    struct plan *p = plan_of(text, "4.04c", &f);
+    facts[0].dict_harmless = false;
+    facts[0].dict_error[0] = '\0';
+    assert_non_null(p);
+    assert_int_equal(f.n, 1);
+    assert_true(f.v[0].warning);
+    spec_faults_clear(&f);
+    plan_free(p);
+}
+
+static void builds_of_another_kind_are_warned_of(void **state)
+{
+    struct spec_faults f = {0};
+    struct plan *p = plan_of("[target p]\nharness = bin/afl\nreplay = bin/laf\n"
+                             "coverage = bin/plain\nseeds = seeds\n",
+                             "4.04c", &f);
+
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(f.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(f.v[i].warning);
+        assert_int_equal(f.v[i].line, 3 + (int)i);
+        assert_non_null(strstr(f.v[i].msg, i == 0 ? "built by AFL++" : "no source coverage"));
+    }
+    spec_faults_clear(&f);
+    plan_free(p);
+}
+
 static void only_tests_get_more_instances_than_cores(void **state)
 {
     static const char spec[] =
@@ -824,6 +868,8 @@ int main(void)
         cmocka_unit_test(only_known_variables_are_passed_and_the_rest_is_told),
         cmocka_unit_test(programs_that_cannot_be_fuzzed_are_refused_by_line),
         cmocka_unit_test(only_tests_get_more_instances_than_cores),
+        cmocka_unit_test(what_the_host_says_of_a_dictionary_is_told),
+        cmocka_unit_test(builds_of_another_kind_are_warned_of),
         cmocka_unit_test(more_cores_than_the_host_has_are_refused),
         cmocka_unit_test(cores_that_an_option_asked_for_are_no_fault_of_a_line),
         cmocka_unit_test(all_faults_are_told_not_only_the_first),
