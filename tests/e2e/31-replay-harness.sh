@@ -227,6 +227,19 @@ else
     skip "inputs that leave a daemon, no cgroups" "nothing can be mounted here"
 fi
 
+# Many that begin at the same time: none takes away another's folder.
+for i in 1 2 3 4 5 6; do
+    (
+        k=0
+        while [ $k -lt 20 ]; do
+            "$FUZZCTL" replay --jobs 2 --harness "$H" "$T/afl" >/dev/null 2>"$T/at-once$i" || cat "$T/at-once$i"
+            k=$((k + 1))
+        done
+    ) >"$T/at-once.$i" &
+done
+wait
+assert_eq "many at once" "" "$(cat "$T"/at-once.[1-6] | head -n 3)"
+
 # A replay in another PID namespace, as in a container that shares the cgroups, finds none of these pids and leaves them alone.
 if unshare -p --fork --mount-proc true 2>/dev/null; then
     "$FUZZCTL" replay --engine fork --jobs 1 --timeout 14s --harness "$BUILD/tests/engine/persistent" "$T/ends/L" >"$T/long" 2>&1 &
