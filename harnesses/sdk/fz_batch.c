@@ -27,8 +27,8 @@
 #include "sdk/fz_kit.h"
 #include "sdk/fz_ring.h"
 
-#define PREV_LOC_BYTES 32 /* at least so many has __afl_prev_loc */
-#define MIX            0x9e3779b97f4a7c15u
+#define PREV_LOC_BYTES 32                /* at least so many has __afl_prev_loc */
+#define GUARD_BYTES    ((size_t)1 << 20) /* around the ring, for who writes past another mapping */
 
 __asm__(".pushsection .data.rel.fz_batch,\"aw\"\n"
         ".balign 8\n"
@@ -41,10 +41,13 @@ extern uint8_t **fz_batch_area_at __attribute__((visibility("hidden")));
 extern uint32_t *fz_batch_map_size_at __attribute__((visibility("hidden")));
 
 struct batch {
-    struct fz_ring *ring;
-    struct fz_slot *slots;
+    /* The engine's, which cannot be written. */
+    const struct fz_ring *ring;
+    const struct fz_input *inputs;
     const uint64_t *seen;
-    const uint8_t *data; /* cannot be written */
+    const uint8_t *data;
+    struct fz_said *said;
+    struct fz_slot *slots;
     uint8_t *maps;
     uint32_t maps_room, maps_used; /* in maps */
     uint8_t *map;                  /* the runtime's */
@@ -129,17 +132,10 @@ static void buckets_init(void)
     }
 }
 
-/* Of eight counts that stand at i. */
-static uint64_t mix(uint64_t h, uint32_t i, uint64_t v)
-{
-    h = (h ^ v) * MIX;
-    return (h ^ h >> 32) + i;
-}
-
-/* Sorts the counts of the map into buckets and returns a hash of them that is not 0. */
+/* Sorts the counts of the map into buckets and returns its fz_ring_hash. */
 static uint64_t map_take(void)
 {
-    uint64_t h = MIX;
+    uint64_t h = FZ_RING_MIX;
     uint32_t i = 0;
 
     for (; i + 8 <= b.map_bytes; i += 8) {
@@ -153,29 +149,27 @@ static uint64_t map_take(void)
         for (unsigned k = 0; k < 4; k++)
             memcpy((uint8_t *)&v + 2 * k, b.buckets[two[k]], 2);
         memcpy(b.map + i, &v, sizeof(v));
-        h = mix(h, i, v);
+        h = fz_ring_mix(h, i, v);
     }
     for (; i < b.map_bytes; i++) {
         if (b.map[i] != 0) {
             b.map[i] = bucket(b.map[i]);
-            h = mix(h, i, b.map[i]);
+            h = fz_ring_mix(h, i, b.map[i]);
         }
     }
-    h *= MIX;
-    h ^= h >> 32;
-    return h != 0 ? h : 1;
+    return fz_ring_hashed(h);
 }
 
 static void slot_run(uint32_t k, int64_t *began_us, int64_t *cpu_us)
 {
     struct fz_slot *s = &b.slots[k];
-    const uint32_t at = s->data_at, n = s->data_bytes;
+    const uint32_t at = b.inputs[k].data_at, n = b.inputs[k].data_bytes;
     int64_t ended_us, took_us, now_cpu_us;
 
     if (at > FZ_RING_DATA_BYTES || n > FZ_RING_DATA_BYTES - at)
         _exit(2);
-    b.ring->fail_bytes = 0;
-    __atomic_store_n(&b.ring->current, k, __ATOMIC_RELEASE);
+    b.said->fail_bytes = 0;
+    __atomic_store_n(&b.said->current, k, __ATOMIC_RELEASE);
     __atomic_store_n(&s->state, FZ_SLOT_RUNNING, __ATOMIC_RELEASE);
     memcpy(b.input, b.data + at, n < FZ_INPUT_MAX ? n : FZ_INPUT_MAX);
     memset(b.map, 0, b.map_bytes);
@@ -206,8 +200,8 @@ static void take_line(const char *line, size_t n)
 {
     if (n > FZ_RING_TEXT_BYTES)
         n = FZ_RING_TEXT_BYTES;
-    memcpy(b.ring->fail_text, line, n);
-    b.ring->fail_bytes = (uint32_t)n;
+    memcpy(b.said->fail_text, line, n);
+    b.said->fail_bytes = (uint32_t)n;
 }
 
 _Noreturn static void child_main(pid_t parent)
@@ -238,25 +232,33 @@ _Noreturn static void child_main(pid_t parent)
 static const char *ring_map(void)
 {
     struct stat st;
-    uint8_t *at, *data;
+    size_t bytes;
+    uint8_t *at;
 
     if (fstat(FZ_RING_FD, &st) != 0 || st.st_size <= FZ_RING_MAPS_AT)
         return "descriptor of the ring";
-    at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, FZ_RING_FD, 0);
+    bytes = (size_t)st.st_size;
+    at = mmap(NULL, bytes + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+              -1, 0);
     if (at == MAP_FAILED)
+        return "place for the ring";
+    at += GUARD_BYTES;
+    /* The library under test shall not be able to change inputs that are still to come. */
+    if (mmap(at, FZ_RING_SAID_AT, PROT_READ, MAP_SHARED | MAP_FIXED, FZ_RING_FD, 0) == MAP_FAILED ||
+        mmap(at + FZ_RING_SAID_AT, bytes - FZ_RING_SAID_AT, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED, FZ_RING_FD, FZ_RING_SAID_AT) == MAP_FAILED)
         return "mapping of the ring";
-    b.ring = (struct fz_ring *)(void *)at;
+    b.ring = (const struct fz_ring *)(const void *)at;
     if (b.ring->magic != FZ_RING_MAGIC || b.ring->version != FZ_RING_VERSION ||
         b.ring->total_bytes != (uint64_t)st.st_size)
         return "version of the ring";
-    /* The library under test shall not be able to change inputs that are still to come. */
-    data = mmap(at + FZ_RING_SEEN_AT, FZ_RING_MAPS_AT - FZ_RING_SEEN_AT, PROT_READ,
-                MAP_SHARED | MAP_FIXED, FZ_RING_FD, FZ_RING_SEEN_AT);
     b.input = mmap(NULL, FZ_INPUT_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED || b.input == MAP_FAILED)
-        return "mapping of the test cases";
+    if (b.input == MAP_FAILED)
+        return "memory for a test case";
     close(FZ_RING_FD);
+    b.said = (struct fz_said *)(void *)(at + FZ_RING_SAID_AT);
     b.slots = (struct fz_slot *)(void *)(at + FZ_RING_SLOTS_AT);
+    b.inputs = (const struct fz_input *)(const void *)(at + FZ_RING_INPUTS_AT);
     b.seen = (const uint64_t *)(const void *)(at + FZ_RING_SEEN_AT);
     b.data = at + FZ_RING_DATA_AT;
     b.maps = at + FZ_RING_MAPS_AT;
@@ -265,7 +267,7 @@ static const char *ring_map(void)
     if (b.map == NULL || b.map_bytes == 0)
         return "coverage map";
     b.maps_room = (uint32_t)(((uint64_t)st.st_size - FZ_RING_MAPS_AT) / b.map_bytes);
-    b.ring->map_bytes = b.map_bytes;
+    b.said->map_bytes = b.map_bytes;
     buckets_init();
     return NULL;
 }

@@ -113,7 +113,7 @@ static int hear(struct forkserver *fs, int64_t deadline_ms, uint32_t *ret_word, 
 
 static uint32_t slot_now(const struct batch *b)
 {
-    return __atomic_load_n(&b->fs->ring.head->current, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&b->fs->ring.said->current, __ATOMIC_ACQUIRE);
 }
 
 /* The harness is of no use any more; slot at is what it is blamed for. */
@@ -128,21 +128,31 @@ static void lost(struct batch *b, uint32_t at, struct step *ret)
     ret->run.exit_code = WIFEXITED(status) && status != 0 ? WEXITSTATUS(status) : -1;
 }
 
-/* The process has ended at the slot that the ring tells. */
-static void ended(struct batch *b, uint32_t from, uint32_t end, uint32_t status, bool killed,
+static uint32_t state_of(const struct batch *b, uint32_t k)
+{
+    return __atomic_load_n(&b->fs->ring.slots[k].state, __ATOMIC_ACQUIRE);
+}
+
+/* The process of a go from first on has ended: in its first slot that is not done. */
+static void ended(struct batch *b, uint32_t first, uint32_t end, uint32_t status, bool killed,
                   struct step *ret)
 {
-    const uint32_t at = slot_now(b);
+    uint32_t at = first;
 
+    while (at + 1 < end && state_of(b, at) == FZ_SLOT_DONE)
+        at++;
     b->fs->child = 0;
     *ret = (struct step){.next = at, .ended = true, .run = {.exit_code = -1}};
-    if (at < from || at >= end || status > 0xffff || WIFSTOPPED((int)status) ||
+    if (status > 0xffff || WIFSTOPPED((int)status) ||
         !forkserver_judge(b->fs, status, killed, &ret->run)) {
-        lost(b, from, ret);
+        lost(b, at, ret);
         return;
     }
-    /* Between two inputs nobody is to blame but the harness. */
-    if (__atomic_load_n(&b->fs->ring.slots[at].state, __ATOMIC_ACQUIRE) != FZ_SLOT_RUNNING)
+    /*
+     * Between two inputs nobody is to blame but the harness. Where the program wrote over the ring, another is blamed, and is run again
+     * alone, until it is its turn: an input that is alone is known, whatever the ring says.
+     */
+    if (state_of(b, at) == FZ_SLOT_DONE || (end - first > 1 && state_of(b, at) != FZ_SLOT_RUNNING))
         ret->run.end = FORKSERVER_LOST;
 }
 
@@ -183,7 +193,7 @@ static void time_over(struct batch *b, uint32_t first, uint32_t at, uint32_t end
         lost(b, at, ret);
         return;
     }
-    ended(b, at, end, value, true, ret);
+    ended(b, first, end, value, true, ret);
     /* The one that was struck is another. */
     if (ret->next != at)
         ret->run = (struct forkserver_run){.end = FORKSERVER_LOST, .exit_code = -1};
@@ -204,7 +214,7 @@ static void watch(struct batch *b, uint32_t first, uint32_t end, struct step *re
             return;
         }
         if (rc == 0 && word == FZ_RING_ENDED) {
-            ended(b, at, end, value, false, ret);
+            ended(b, first, end, value, false, ret);
             return;
         }
         now = slot_now(b);
@@ -243,8 +253,8 @@ static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, s
         fs->ring.slots[i].state = FZ_SLOT_WAITING;
     fs->ring.head->first = first;
     fs->ring.head->end = end;
-    fs->ring.head->fail_bytes = 0;
-    __atomic_store_n(&fs->ring.head->current, first, __ATOMIC_RELEASE);
+    fs->ring.said->fail_bytes = 0;
+    __atomic_store_n(&fs->ring.said->current, first, __ATOMIC_RELEASE);
     (void)lseek(fs->text_fd, 0, SEEK_SET);
     b->fresh = fs->child == 0;
     if (file_write_all(fs->control_fd, &word_go, sizeof(word_go)) < 0) {
@@ -358,8 +368,7 @@ static size_t load(struct batch *b, const struct batch_input *in, size_t n)
 
     while (k < n && k < FZ_RING_SLOTS && in[k].size <= FORKSERVER_INPUT_BYTES &&
            in[k].size <= FZ_RING_DATA_BYTES - at) {
-        r->slots[k].data_at = (uint32_t)at;
-        r->slots[k].data_bytes = (uint32_t)in[k].size;
+        r->inputs[k] = (struct fz_input){(uint32_t)at, (uint32_t)in[k].size};
         if (in[k].size > 0)
             memcpy(r->data + at, in[k].data, in[k].size);
         at += (in[k].size + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;

@@ -39,10 +39,10 @@ bool batch_slot_read(const struct ring *r, struct batch_maps *maps, size_t map_b
 
 size_t batch_slot_fail_line(const struct ring *r, char *text)
 {
-    const uint32_t n = __atomic_load_n(&r->head->fail_bytes, __ATOMIC_RELAXED);
+    const uint32_t n = __atomic_load_n(&r->said->fail_bytes, __ATOMIC_RELAXED);
 
     if (n == 0 || n > FZ_RING_TEXT_BYTES)
         return 0;
-    memcpy(text, r->head->fail_text, n);
+    memcpy(text, r->said->fail_text, n);
     return n;
 }

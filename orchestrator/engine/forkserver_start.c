@@ -118,7 +118,7 @@ static int greet_batch(struct forkserver *fs, int64_t deadline_ms, struct err *e
         rc = forkserver_word(fs, deadline_ms, &version);
     if (rc < 0)
         return rc;
-    map_bytes = __atomic_load_n(&fs->ring.head->map_bytes, __ATOMIC_ACQUIRE);
+    map_bytes = __atomic_load_n(&fs->ring.said->map_bytes, __ATOMIC_ACQUIRE);
     if (word != FZ_RING_HELLO || version != FZ_RING_VERSION)
         return err_set(err, -EPROTO,
                        "the harness began batch mode with 0x%08x %u, which the kit never says",
@@ -225,10 +225,11 @@ static int start_once(struct forkserver *fs, struct err *err)
     fs->child_waits = false;
     fs->heard = 0;
     (void)lseek(fs->text_fd, 0, SEEK_SET);
-    if (fs->kind == FORKSERVER_KIND_BATCH)
+    if (fs->kind == FORKSERVER_KIND_BATCH) {
+        ring_head(&fs->ring);
         rc = forkserver_spawn(fs, (const int[]){fs->ring.fd, fs->control_end_fd, status}, batch_at,
                               3, err);
-    else
+    } else
         rc = forkserver_spawn(fs, (const int[]){fs->control_end_fd, status}, at, 2, err);
     if (rc < 0) {
         forkserver_stop(fs, NULL);

@@ -13,6 +13,12 @@
 #define MAPS_BYTES ((size_t)4 << 20) /* and never less than one map */
 #define PAGE       4096U
 
+void ring_head(const struct ring *r)
+{
+    *r->head = (struct fz_ring){
+        .magic = FZ_RING_MAGIC, .version = FZ_RING_VERSION, .total_bytes = r->bytes};
+}
+
 int ring_make(struct ring *r, size_t map_bytes)
 {
     struct ring made = {.fd = memfd_create("fz-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
@@ -32,13 +38,13 @@ int ring_make(struct ring *r, size_t map_bytes)
         return rc;
     }
     made.head = (struct fz_ring *)(void *)at;
+    made.inputs = (struct fz_input *)(void *)(at + FZ_RING_INPUTS_AT);
+    made.said = (struct fz_said *)(void *)(at + FZ_RING_SAID_AT);
     made.slots = (struct fz_slot *)(void *)(at + FZ_RING_SLOTS_AT);
     made.seen = (uint64_t *)(void *)(at + FZ_RING_SEEN_AT);
     made.data = at + FZ_RING_DATA_AT;
     made.maps = at + FZ_RING_MAPS_AT;
-    made.head->magic = FZ_RING_MAGIC;
-    made.head->version = FZ_RING_VERSION;
-    made.head->total_bytes = made.bytes;
+    ring_head(&made);
     *r = made;
     return 0;
 }

@@ -52,7 +52,7 @@ static const char *const marks[MARK_COUNT] = {
     [MARK_LIBFUZZER] = "libFuzzer will not generate inputs larger than",
     [MARK_DRIVER] = "To run the target function on individual input(s) execute",
     [MARK_KIT] = "FZ-FAIL target=",
-    [MARK_BATCH] = "##SIG_FUZZCTL_BATCH##", /* FZ_RING_MARK of the kit */
+    [MARK_BATCH] = "##SIG_FUZZCTL_BATCH_2##", /* FZ_RING_MARK of the kit */
 };
 
 /* Hash and marks in one pass. 0 or -errno. */

@@ -52,7 +52,8 @@ assert_exit "a user without capabilities is told what that costs" 0 \
     setpriv --bounding-set -sys_admin --inh-caps -all "$FUZZCTL" doctor --json
 assert_eq "a target is not kept from its own cgroup" warn "$(level seal)"
 
-if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ] && [ -d /sys/fs/cgroup/memory -o -f /sys/fs/cgroup/cgroup.controllers ]; then
+if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ] &&
+    { [ -d /sys/fs/cgroup/memory ] || [ -f /sys/fs/cgroup/cgroup.controllers ]; }; then
     U=$(mktemp -d /tmp/fz-nobody.XXXXXX) # the folder of the tests is closed to others
     cp "$FUZZCTL" "$BUILD/fuzz-keeper" "$BUILD/fuzz-preload.so" "$U/"
     chmod 755 "$U" "$U"/*

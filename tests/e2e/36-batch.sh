@@ -51,6 +51,31 @@ assert_match "the invariant is told" 'invariant.*K1' "$(cat "$T/batch1")"
 assert_match "of who closed its stderr, too" '"invariant","K1"' "$(cat "$T/unheard")"
 assert_eq "and counted" "[160,11,1,0]" "$(tail -n 1 "$T/batch1")"
 
+# ---- who writes over the ring ---------------------------------------------------------------------
+# Before and behind it are others, with maps of their own; '0' fills with zeros, '1' with ones, 'n' with noise.
+mkdir "$T/wild"
+n=0
+for c in V0a V1a Vna V0p Vnp V0 V1 Vn; do
+    n=$((n + 1))
+    for k in 1 2 3 4 5 6 7; do
+        printf 'm%s.%s' "$n$k" "$(printf '%0*d' $((n + 8 * k)) 0)" >"$T/wild/$n-$k"
+    done
+    printf %s $c >"$T/wild/$n-4"
+done
+# Of the writers the edges differ: by fork server there is no ring.
+for e in fork batch; do
+    verdicts $e "$KIT" "$T/wild" --jobs 1 | jq -c 'if (.[0] | tostring | endswith("-4")) then .[6] = 0 else . end' >"$T/$e"
+done
+assert_eq "wild writes: in batches as one by one" "" "$(diff "$T/fork" "$T/batch" | head -n 4)"
+assert_eq "and each is told for what it does" "[51,5,0,0]" "$(tail -n 1 "$T/batch")"
+for c in V0a V1a Vna; do
+    printf %s $c >"$T/one"
+    assert_exit "$c alone is no pass" 10 "$FUZZCTL" replay --timeout 1s --harness "$KIT" "$T/one"
+done
+assert_exit "distill" 0 "$FUZZCTL" distill --timeout 1s --harness "$KIT" "$T/wild" --json -o "$T/wild.out"
+assert_eq "sets aside who crashes and hangs, and no other" "1-4 crash,2-4 crash,3-4 crash,4-4 timeout,5-4 timeout" \
+    "$(jq -r '.set_aside[] | (.file | split("/") | last) + " " + .why' "$T/out" | paste -sd,)"
+
 # ---- planted bugs -------------------------------------------------------------------------------
 python3 - "$T/plant" <<'PY'
 import os, sys

@@ -14,9 +14,13 @@
 
 #include "sdk/fz_ring.h"
 
+#define MAP_BYTES 8u
+
 static const char *mode;
 static struct fz_ring *ring;
+static struct fz_said *said;
 static struct fz_slot *slots;
+static uint8_t *maps;
 static uint64_t *seen;
 
 static int is(const char *name)
@@ -44,7 +48,9 @@ static void hear(void)
 static void fill(uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end && i < FZ_RING_SLOTS; i++) {
-        slots[i].hash = is("hash") ? 12345 : is("zero-hash") ? 0 : 77;
+        slots[i].hash = is("hash") || is("other-map") ? 12345
+                        : is("zero-hash")             ? 0
+                                                      : fz_ring_hash(maps, MAP_BYTES);
         slots[i].map_at = is("hash")         ? 0
                           : is("map-at")     ? UINT32_MAX
                           : is("map-at-one") ? 1048577
@@ -73,17 +79,19 @@ static void greet(void)
     if (at == MAP_FAILED)
         exit(9);
     ring = (struct fz_ring *)(void *)at;
+    said = (struct fz_said *)(void *)(at + FZ_RING_SAID_AT);
     slots = (struct fz_slot *)(void *)(at + FZ_RING_SLOTS_AT);
+    maps = at + FZ_RING_MAPS_AT;
     seen = (uint64_t *)(void *)(at + FZ_RING_SEEN_AT);
-    ring->map_bytes = is("no-map")     ? 0
+    said->map_bytes = is("no-map")     ? 0
                       : is("huge-map") ? UINT32_MAX
                       : is("grows")    ? (uint32_t)getpid() * 8 % 4096 + 8
-                                       : 8;
+                                       : MAP_BYTES;
     if (is("half-hello")) {
         if (write(FZ_RING_STATUS, "HE", 2) == 2)
             pause();
     }
-    say(is("bad-hello") ? 1 : FZ_RING_HELLO, is("bad-version") ? 2 : FZ_RING_VERSION);
+    say(is("bad-hello") ? 1 : FZ_RING_HELLO, is("bad-version") ? 99 : FZ_RING_VERSION);
 }
 
 static void go(void)
@@ -104,17 +112,19 @@ static void go(void)
                                             : (uint32_t)getpid());
     if (is("ring")) /* nonsense in all that the engine may read */
         memset(ring, 0xff, FZ_RING_DATA_AT);
+    if (is("ring") || is("said"))
+        memset(said, 0xff, FZ_RING_MAPS_AT - FZ_RING_SAID_AT);
     if (is("table"))
         memset(seen, 0x55, FZ_RING_SEEN * 8);
     if (is("never"))
         pause();
     if (is("index-high") || is("index-up-down")) {
         for (uint32_t i = 0;; i++) {
-            ring->current = is("index-high") ? end + i : i % 2 != 0 ? first : end - 1;
+            said->current = is("index-high") ? end + i : i % 2 != 0 ? first : end - 1;
             usleep(1000);
         }
     }
-    if (!is("ring"))
+    if (!is("ring") && !is("said"))
         fill(first, end);
     if (is("wrong-word"))
         say(0xdeadbeef, end);
