@@ -90,6 +90,8 @@ static void check_member(const struct tarin_member *m)
     size_t n = strnlen(m->name, TARIN_NAME_MAX + 1), n_link = strnlen(m->link, TARIN_NAME_MAX + 1);
 
     MUST(m->kind <= TARIN_OTHER, "A4", "kind %d", (int)m->kind);
+    MUST(strstr(m->name, "//") == NULL && strstr(m->link, "//") == NULL, "A4",
+         "an empty component");
     MUST(n > 0 && n <= TARIN_NAME_MAX && n_link <= TARIN_NAME_MAX, "A4",
          "a name of %zu, a link of %zu bytes", n, n_link);
     MUST(m->kind != TARIN_FILE || m->name[n - 1] != '/', "A4", "a file whose name is a folder's");
@@ -308,8 +310,9 @@ static uint8_t *list_make(const uint8_t *d, size_t n, struct seen *want, size_t 
         for (size_t i = 0; i < n_name; i++)
             name[i] = n_part == 0 || part[i % n_part] == '\0' ? 'n' : (char)part[i % n_part];
         name[n_name] = '\0';
-        if (name[n_name - 1] == '/')
-            name[n_name - 1] = 'n';
+        /* What tarout does not take: an empty component, and a folder's name. */
+        for (size_t i = 0; i < n_name; i++)
+            name[i] = name[i] == '/' && (i + 1 == n_name || name[i + 1] == '/') ? 'n' : name[i];
         MUST(tarout_add(out, name, d[0], part + n_part, n_data, &err) == 0, "A8",
              "a file of a list is not written: %.200s", err.msg);
         note_member(want, TARIN_FILE, name, "", n_data);

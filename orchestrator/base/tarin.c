@@ -19,7 +19,8 @@
 #define DRAIN_MAX       ((uint64_t)1 << 20)   /* zeros behind them: a tape's block */
 #define HEADER_MAX      ((uint64_t)16 << 10)  /* of a member: names, attributes, a map of holes */
 #define HEADER_READ_MAX ((uint64_t)512 << 10) /* before that is known, in pieces of up to 256 KiB */
-#define REACH_MAX       ((uint64_t)4 << 40)   /* of a plain file, which may have any holes */
+#define THROUGH_MAX     ((uint64_t)64 << 20) /* a member is read to its end, a larger one skipped */
+#define REACH_MAX       ((uint64_t)4 << 40)  /* of a plain file, which may have any holes */
 
 struct tarin {
     char *path;
@@ -31,9 +32,10 @@ struct tarin {
     uint64_t given;       /* or passed over, of the archive so far */
     uint64_t header_left; /* that may be given yet */
     uint64_t rest;        /* of the member */
+    char *name, *link;    /* of the member */
     int code;             /* of the first failure to give */
     const char *why;
-    bool opened, at_eof, in_member;
+    bool opened, at_eof, in_member, skips;
 };
 
 static int bad(const struct tarin *t, struct err *err, const char *why)
@@ -137,6 +139,8 @@ void tarin_close(struct tarin *t)
     archive_entry_free(t->entry);
     unzstd_close(t->in);
     free(t->path);
+    free(t->name);
+    free(t->link);
     free(t);
 }
 
@@ -191,6 +195,20 @@ static bool is_of_charset(const struct tarin *t)
     return why != NULL && strstr(why, "can't be converted from ") != NULL;
 }
 
+/* Slashes in a row are one: a header splits a name at any of them, and readers differ in what they make of it. NULL: none. */
+static char *squeezed(const char *name)
+{
+    char *own = name != NULL ? xstrdup(name) : NULL, *to = own;
+
+    for (const char *p = own; p != NULL && *p != '\0'; p++) {
+        if (p[0] != '/' || p[1] != '/')
+            *to++ = *p;
+    }
+    if (own != NULL)
+        *to = '\0';
+    return own;
+}
+
 static enum tarin_kind kind_of(struct archive_entry *e, const char *name)
 {
     const unsigned type = archive_entry_filetype(e);
@@ -204,37 +222,73 @@ static enum tarin_kind kind_of(struct archive_entry *e, const char *name)
     return archive_entry_hardlink(e) != NULL ? TARIN_HARDLINK : TARIN_FILE;
 }
 
+/* libarchive counts no map of holes that is one piece of the whole size, so it is asked about a larger file. */
+static bool is_sparse(struct archive_entry *e, la_int64_t size)
+{
+    bool any;
+
+    archive_entry_set_size(e, INT64_MAX);
+    any = archive_entry_sparse_count(e) > 0;
+    archive_entry_set_size(e, size);
+    return any;
+}
+
 /* 1, or -EBADMSG. */
 static int member(struct tarin *t, struct tarin_member *ret, struct err *err)
 {
-    const char *name = archive_entry_pathname(t->entry), *link = archive_entry_hardlink(t->entry);
+    const la_int64_t size = archive_entry_size(t->entry);
     enum tarin_kind kind;
 
-    if (name == NULL || name[0] == '\0')
-        return bad(t, err, "a member has no name");
-    if (strlen(name) > TARIN_NAME_MAX || (link != NULL && strlen(link) > TARIN_NAME_MAX))
-        return bad(t, err, "a member's name is too long");
     if (header_bytes(t) > HEADER_MAX)
         return bad(t, err, "a member's header is too large");
-    kind = kind_of(t->entry, name);
-    if (archive_entry_sparse_count(t->entry) > 0)
+    free(t->name);
+    free(t->link);
+    t->name = squeezed(archive_entry_pathname(t->entry));
+    t->link = squeezed(archive_entry_hardlink(t->entry));
+    if (t->name == NULL || t->name[0] == '\0')
+        return bad(t, err, "a member has no name");
+    if (strlen(t->name) > TARIN_NAME_MAX || (t->link != NULL && strlen(t->link) > TARIN_NAME_MAX))
+        return bad(t, err, "a member's name is too long");
+    if (size < 0 || (uint64_t)size > REACH_MAX)
+        return bad(t, err, "it is said to have more than 4T");
+    kind = kind_of(t->entry, t->name);
+    if (is_sparse(t->entry, size))
         return bad(t, err, "sparse files are not allowed");
     if (kind == TARIN_FILE && archive_entry_filetype(t->entry) != AE_IFREG)
         return bad(t, err, "a member is of a kind that is not known");
-    if (kind == TARIN_HARDLINK && archive_entry_size(t->entry) > 0)
+    if (kind == TARIN_HARDLINK && size > 0)
         return bad(t, err, "a link is said to have bytes");
-    t->rest = kind == TARIN_FILE ? (uint64_t)archive_entry_size(t->entry) : 0;
+    t->rest = kind == TARIN_FILE ? (uint64_t)size : 0;
+    t->skips = kind != TARIN_FILE || (uint64_t)size > THROUGH_MAX;
     t->in_member = true;
-    *ret = (struct tarin_member){kind, name, kind == TARIN_HARDLINK ? link : "", t->rest};
+    *ret = (struct tarin_member){kind, t->name, kind == TARIN_HARDLINK ? t->link : "", t->rest};
     return 1;
+}
+
+/* The rest of a member. Where its map of holes is wrong, libarchive is elsewhere behind what it skips than behind what it reads. */
+static int pass_over(struct tarin *t, struct err *err)
+{
+    char piece[8192];
+    la_ssize_t n;
+
+    if (t->skips)
+        return archive_read_data_skip(t->a) != ARCHIVE_OK ? failed(t, err) : 0;
+    while ((n = archive_read_data(t->a, piece, sizeof(piece))) > 0) {
+        if ((uint64_t)n > t->rest)
+            return bad(t, err, "a member holds more than its header says");
+        t->rest -= (uint64_t)n;
+    }
+    if (n < 0)
+        return failed(t, err);
+    return t->rest > 0 ? bad(t, err, "a member holds less than its header says") : 0;
 }
 
 int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
 {
-    int rc;
+    int rc = t->in_member ? pass_over(t, err) : 0;
 
-    if (t->in_member && archive_read_data_skip(t->a) != ARCHIVE_OK)
-        return failed(t, err);
+    if (rc < 0)
+        return rc;
     t->in_member = false;
     t->rest = 0;
     t->header_left = HEADER_READ_MAX;
@@ -253,7 +307,6 @@ int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
 int tarin_data(struct tarin *t, void *buf, uint64_t n, struct err *err)
 {
     uint64_t got = 0;
-    char more;
 
     if (n > t->rest)
         return bad(t, err, "more was asked for than the member has");
@@ -267,8 +320,5 @@ int tarin_data(struct tarin *t, void *buf, uint64_t n, struct err *err)
         got += (uint64_t)part;
     }
     t->rest -= n;
-    if (n > 0 && t->rest == 0 && archive_read_data(t->a, &more, 1) != 0)
-        return t->code < 0 || t->at_eof ? failed(t, err)
-                                        : bad(t, err, "a member holds more than its header says");
     return 0;
 }

@@ -19,8 +19,8 @@ struct tarin;
 enum tarin_kind { TARIN_FILE, TARIN_FOLDER, TARIN_HARDLINK, TARIN_SYMLINK, TARIN_OTHER };
 struct tarin_member {
     enum tarin_kind kind;
-    const char
-        *name; /* not empty, at most TARIN_NAME_MAX; as the archive has it. Until the next call */
+    const char *
+        name; /* not empty, at most TARIN_NAME_MAX; as the archive has it, but for slashes in a row. Until the next call */
     const char *link; /* of a hard link: the name of an earlier member; else "" */
     uint64_t size;    /* of a file, that is said, not seen yet; else 0 */
 };

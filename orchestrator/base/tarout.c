@@ -10,6 +10,7 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 
 #include "base/alloc.h"
@@ -109,6 +110,8 @@ int tarout_add(struct tarout *t, const char *name, unsigned mode, const void *da
 {
     struct archive_entry *e = t->entry;
 
+    if (strstr(name, "//") != NULL)
+        return err_set(err, -EINVAL, "%s: a name with an empty component", name);
     archive_entry_clear(e);
     archive_entry_set_pathname(e, name);
     archive_entry_set_filetype(e, AE_IFREG);

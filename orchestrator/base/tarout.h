@@ -14,7 +14,7 @@ struct tarout;
 
 /* Into fd, which stays the caller's. level: of zstd; 0: plain. 0, or -ENOMEM, -EIO. */
 int tarout_open(int fd, int level, struct tarout **ret, struct err *err);
-/* The next file; name is taken byte by byte. 0, or -EIO, -errno of the write. */
+/* The next file; name is taken byte by byte. 0; -EINVAL: an empty component ("//") in it, which readers take differently; -EIO, -errno of the write. */
 int tarout_add(struct tarout *t, const char *name, unsigned mode, const void *data, size_t size,
                struct err *err);
 /* The end mark; nothing may be added any more. 0 or -errno. */
