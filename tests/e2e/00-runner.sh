@@ -52,6 +52,19 @@ assert_eq "and pass when all do" "4 passed, 0 failed, 1 skipped 0" "$last $rc"
 STRICT='' LANES=3 inner good beside unwell
 assert_eq "and fail when one does" "3 passed, 1 failed, 1 skipped 1" "$last $rc"
 
+mkdir "$T/small"
+# shellcheck disable=SC2016 # expanded by the script
+printf 'echo "ok one"\nwhile echo "ok another"; do :; done 2>/dev/null\ncat /dev/zero >"$TMPDIR/fill" 2>/dev/null\nexit 0\n' >"$T/fills.sh"
+if unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    out=$(FZ_PRIVATE_IPC='' FZ_RUN_DIR='' FZ_EXCLUSIVE='' unshare -m sh -c \
+        'mount -t tmpfs -o size=400k fz-small "$1" && TMPDIR=$1 exec sh tests/run "$2"' sh "$T/small" "$T/fills.sh" 2>&1)
+    rc=$?
+    assert_eq "a disk that was full is a failure" "1 failed 1" "$(printf '%s\n' "$out" | tail -n 1 | sed 's/.*, //') $rc"
+else
+    skip "a disk that was full is a failure" "nothing can be mounted here"
+fi
+
 # shellcheck disable=SC2016 # expanded by the script
 printf 'echo "ok one"\nsetsid sleep 77 >/dev/null 2>&1 &\necho $! >"%s"\n' "$T/pid" >"$T/process.sh"
 inner process
