@@ -2,6 +2,7 @@
 /* Contents are told apart by SHA-256; of equal ones the first in the order of the list counts. */
 #include "corpus/contents.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static int by_content(const void *a, const void *b)
     return c != 0 ? c : x->index < y->index ? -1 : x->index > y->index;
 }
 
-void contents_find(const struct inputs *inputs, struct contents *ret)
+int contents_find(const struct inputs *inputs, const volatile sig_atomic_t *cancel,
+                  struct contents *ret)
 {
     cleanup_free struct item *items = xcalloc(inputs->n + 1, sizeof(*items));
     size_t n = 0;
@@ -41,6 +43,10 @@ void contents_find(const struct inputs *inputs, struct contents *ret)
         cleanup_free uint8_t *data = NULL;
         size_t size = 0;
 
+        if (cancel != NULL && *cancel != 0) {
+            contents_clear(ret);
+            return -ECANCELED;
+        }
         ret->code[i] = inputs_read(inputs, i, FORKSERVER_INPUT_BYTES, &data, &size);
         if (ret->code[i] < 0) {
             ret->kind[i] = CONTENTS_UNREAD;
@@ -57,6 +63,7 @@ void contents_find(const struct inputs *inputs, struct contents *ret)
         ret->kind[items[i].index] = copy ? CONTENTS_COPY : CONTENTS_FIRST;
         ret->count[ret->kind[items[i].index]]++;
     }
+    return 0;
 }
 
 void contents_clear(struct contents *c)

@@ -2,6 +2,7 @@
 #ifndef CORPUS_CONTENTS_H
 #define CORPUS_CONTENTS_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +16,12 @@ struct contents {
     size_t count[3];
 };
 
-/* Reads them all, one after the other. What is larger than an input can be, or cannot be read, is UNREAD. */
-void contents_find(const struct inputs *inputs, struct contents *ret);
+/*
+ * Reads them all, one after the other. What is larger than an input can be, or cannot be read, is UNREAD. 0; -ECANCELED with nothing found when
+ * *cancel, which may be NULL, is not 0.
+ */
+int contents_find(const struct inputs *inputs, const volatile sig_atomic_t *cancel,
+                  struct contents *ret);
 void contents_clear(struct contents *c);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of inputs come from anywhere: a name is one component, cut to what a file system takes, and two contents never share
- * one. An existing folder gives way only when rename(2) finds it empty.
+ * one. An existing folder gives way only when rename(2) finds it empty. Files go to the disk all at once, before the folder has its
+ * place: one by one that takes thirty times as long.
  */
 #include "corpus/outfolder.h"
 
@@ -83,6 +84,14 @@ int outfolder_check(const char *path, struct err *err)
                : err_set(err, -EEXIST, "%s: is there and not empty; name a new folder", path);
 }
 
+static int write_new(int dir, const char *name, const void *data, size_t size)
+{
+    cleanup_close int fd =
+        openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+
+    return fd < 0 ? -errno : file_write_all(fd, data, size);
+}
+
 static int copy_one(int dir, const struct inputs *inputs, const struct outfolder_file *f,
                     size_t *ret_size, struct err *err)
 {
@@ -103,13 +112,13 @@ static int copy_one(int dir, const struct inputs *inputs, const struct outfolder
         other = xasprintf("%.*s-%.12s", NAME_CUT, name, hex);
         name = other;
     }
-    rc = file_write_atomic(dir, name, data, *ret_size, FILE_MODE);
+    rc = write_new(dir, name, data, *ret_size);
     return rc < 0 ? err_sys(err, rc, "%s", name) : 0;
 }
 
 int outfolder_write(const char *path, const struct inputs *inputs,
-                    const struct outfolder_file *files, size_t n, uint64_t *ret_bytes,
-                    struct err *err)
+                    const struct outfolder_file *files, size_t n,
+                    const volatile sig_atomic_t *cancel, uint64_t *ret_bytes, struct err *err)
 {
     cleanup_free char *place = place_of(path);
     cleanup_free char *tmp = xasprintf("%s.tmp-%d", place, (int)getpid());
@@ -125,14 +134,18 @@ int outfolder_write(const char *path, const struct inputs *inputs,
     for (size_t i = 0; i < n && rc == 0; i++) {
         size_t size = 0;
 
-        rc = copy_one(dir, inputs, &files[i], &size, err);
+        rc = cancel != NULL && *cancel != 0
+                 ? err_set(err, -ECANCELED, "interrupted; nothing was written")
+                 : copy_one(dir, inputs, &files[i], &size, err);
         bytes += size;
     }
-    if (rc == 0 && rename(tmp, place) < 0)
+    if (rc == 0 && (syncfs(dir) < 0 || rename(tmp, place) < 0))
         rc = err_sys(err, -errno, "%s", path);
-    if (rc < 0)
+    if (rc < 0) {
         (void)path_remove_tree(tmp);
-    else
-        *ret_bytes = bytes;
-    return rc;
+        return rc;
+    }
+    (void)file_sync_parent(AT_FDCWD, place);
+    *ret_bytes = bytes;
+    return 0;
 }

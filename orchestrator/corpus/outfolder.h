@@ -2,6 +2,7 @@
 #ifndef CORPUS_OUTFOLDER_H
 #define CORPUS_OUTFOLDER_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +22,9 @@ struct outfolder_file {
 /* Whether path may be made: it is not there, or an empty folder, and it is in a folder that we may write. 0, or -EEXIST, -ENOTDIR,
  * -EINVAL ("." and the like), -errno with what is in the way. */
 int outfolder_check(const char *path, struct err *err);
-/* 0 with the sum of sizes, or -errno and nothing written. */
+/* 0 with the sum of sizes, and all is on the disk; or -errno, -ECANCELED when *cancel is not 0 (it may be NULL), and nothing is written. */
 int outfolder_write(const char *path, const struct inputs *inputs,
-                    const struct outfolder_file *files, size_t n, uint64_t *ret_bytes,
-                    struct err *err);
+                    const struct outfolder_file *files, size_t n,
+                    const volatile sig_atomic_t *cancel, uint64_t *ret_bytes, struct err *err);
 
 #endif

@@ -55,7 +55,7 @@ static int write_corpus(const struct job *d, const struct distill_result *r, uin
 
     for (size_t i = 0; i < r->n_chosen; i++)
         files[i].index = r->chosen[i];
-    return outfolder_write(d->out, &d->inputs, files, r->n_chosen, ret_bytes, err);
+    return outfolder_write(d->out, &d->inputs, files, r->n_chosen, &manyrun_stop, ret_bytes, err);
 }
 
 /* ---- what is printed ---- */

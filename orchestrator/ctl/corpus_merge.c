@@ -96,7 +96,7 @@ static int write_out(struct run *r, const size_t *chosen, size_t n)
     }
     for (size_t i = 0; i < n; i++)
         files[i] = (struct outfolder_file){chosen[i], names.v[i]};
-    rc = outfolder_write(r->out, &r->inputs, files, n, &r->bytes, &err);
+    rc = outfolder_write(r->out, &r->inputs, files, n, &manyrun_stop, &r->bytes, &err);
     strv_clear(&names);
     r->kept = n;
     return rc < 0 ? cmd_fail(&cmd_corpus, EXIT_ERROR, "merge: %s", err.msg) : EXIT_DONE;
@@ -141,7 +141,8 @@ static int merge(struct run *r)
     size_t n = 0;
     int code = EXIT_DONE;
 
-    contents_find(&r->inputs, &r->contents);
+    if (contents_find(&r->inputs, &manyrun_stop, &r->contents) < 0)
+        return cmd_fail(&cmd_corpus, EXIT_ERROR, "merge: interrupted; nothing was written");
     for (size_t i = 0; i < r->inputs.n; i++) {
         if (r->contents.kind[i] == CONTENTS_FIRST)
             chosen[n++] = i;

@@ -232,7 +232,8 @@ static int stats(struct run *r)
     json_t *doc;
     int code = EXIT_DONE;
 
-    contents_find(&r->inputs, &c);
+    if (contents_find(&r->inputs, &manyrun_stop, &c) < 0)
+        return cmd_fail(&cmd_corpus, EXIT_ERROR, "stats: interrupted");
     doc = json_pack(
         "{s:i, s:O, s:I, s:I, s:I, s:n, s:o}", "version", 1, "places", r->places, "files",
         (json_int_t)r->inputs.n, "contents", (json_int_t)c.count[CONTENTS_FIRST], "unread",

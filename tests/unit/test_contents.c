@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
@@ -65,7 +67,7 @@ static void the_first_of_a_content_counts(void **ctx)
     put(&list, "b", "two", 3);
     put(&list, "large", large, (1 << 20) + 1);
     put_gone(&list);
-    contents_find(&list, &c);
+    assert_int_equal(contents_find(&list, NULL, &c), 0);
     assert_int_equal(c.kind[0], CONTENTS_FIRST);
     assert_int_equal(c.kind[1], CONTENTS_COPY);
     assert_int_equal(c.kind[2], CONTENTS_FIRST);
@@ -129,18 +131,42 @@ static void a_folder_is_whole_or_not_there(void **ctx)
     put(&list, "b", "three", 5);
     put_gone(&list);
     struct outfolder_file files[] = {{0, "n"}, {1, "n"}, {2, NULL}};
-    assert_true(outfolder_write(out, &list, files, 3, &bytes, &err) < 0);
+    assert_true(outfolder_write(out, &list, files, 3, NULL, &bytes, &err) < 0);
     assert_int_not_equal(stat(out, &st), 0);
     assert_int_equal(bytes, 0);
     assert_int_equal(outfolder_check(out, &err), 0);
-    assert_int_equal(outfolder_write(out, &list, files, 2, &bytes, &err), 0);
+    assert_int_equal(outfolder_write(out, &list, files, 2, NULL, &bytes, &err), 0);
     assert_int_equal(bytes, 8);
     assert_int_equal(stat(first, &st), 0);
     assert_int_equal(st.st_size, 3);
     assert_true(outfolder_check(out, &err) < 0);
-    assert_true(outfolder_write(out, &list, files, 1, &bytes, &err) <
+    assert_true(outfolder_write(out, &list, files, 1, NULL, &bytes, &err) <
                 0); /* not over one that is there */
     assert_int_equal(stat(first, &st), 0);
+    inputs_clear(&list);
+}
+
+static void an_interrupt_is_heeded_and_leaves_nothing(void **ctx)
+{
+    cleanup_free char *out = path_join(top, "out");
+    const volatile sig_atomic_t cancelled = SIGTERM;
+    struct inputs list = {0};
+    struct contents c = {0};
+    struct err err = {0};
+    uint64_t bytes = 0;
+
+    (void)ctx;
+    put(&list, "a", "one", 3);
+    struct outfolder_file files[] = {{0, "n"}};
+    assert_int_equal(contents_find(&list, &cancelled, &c), -ECANCELED);
+    assert_null(c.kind);
+    assert_int_equal(outfolder_write(out, &list, files, 1, &cancelled, &bytes, &err), -ECANCELED);
+    assert_int_equal(bytes, 0);
+    DIR *dir = opendir(top);
+    assert_non_null(dir);
+    for (const struct dirent *de; (de = readdir(dir)) != NULL;)
+        assert_null(strstr(de->d_name, "out"));
+    (void)closedir(dir);
     inputs_clear(&list);
 }
 
@@ -149,9 +175,8 @@ static void a_folder_is_whole_or_not_there(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_first_of_a_content_counts),
-        TEST(names_tell_where_an_input_is_from),
-        TEST(a_name_is_never_too_long),
+        TEST(the_first_of_a_content_counts),  TEST(names_tell_where_an_input_is_from),
+        TEST(a_name_is_never_too_long),       TEST(an_interrupt_is_heeded_and_leaves_nothing),
         TEST(a_folder_is_whole_or_not_there),
     };
 
