@@ -54,10 +54,10 @@ void run_push_seeds(struct run *run, const struct plan_target *t, const char *di
     TAILQ_INSERT_TAIL(&run->asked, a, link);
     job = job_replay_make(t, run->d->state_dir, dir);
     if (corpus_start_applies(t)) {
-        cleanup_free char *kept =
-            corpus_kept_path(campaign_plan(run->campaign), t, run->d->state_dir);
+        const struct plan *plan = campaign_plan(run->campaign);
+        cleanup_free char *kept = corpus_kept_path(plan, t, run->d->state_dir);
 
-        job = corpus_start_make(job, t, kept);
+        job = corpus_start_make(job, plan, t, kept);
     }
     queue_push(run->d->seeds, job_for_user(job, campaign_plan(run->campaign)), run, false,
                on_seeds_answer, a);

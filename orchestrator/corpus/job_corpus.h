@@ -16,6 +16,7 @@
  * fail. The answer of "replay" with
  *   "start": {"files": in dir/start (0: there is none, "why" tells), "edges", "kept": files of the last run, "kept_failed", "kept_damaged",
  *     "slowest_us": of the chosen, each by the median of "rounds" runs, "distilled": false where there was no time, "why": words or null}
+ * and, where no client of the fork-server protocol could talk to the harness build, "refused": words.
  *
  * "keep" distills what the last run kept, the start corpus and the queues of all instances, and leaves it to the next run. What it
  * leaves covers no edge less than what was there. Without the time for that it leaves all of it, up to a bound. Answer:
@@ -24,7 +25,8 @@
  */
 bool corpus_start_applies(const struct plan_target *t);
 /* Makes a "start" of a "replay" (whose reference is taken and returned). kept: see corpus_kept_path, NULL none. */
-json_t *corpus_start_make(json_t *replay, const struct plan_target *t, const char *kept);
+json_t *corpus_start_make(json_t *replay, const struct plan *plan, const struct plan_target *t,
+                          const char *kept);
 json_t *corpus_start_run(const json_t *job);
 
 bool corpus_keep_applies(const struct plan *plan, const struct plan_target *t);

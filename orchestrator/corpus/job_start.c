@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What afl-fuzz begins with. Nothing here is fatal: where the harness does not come up, or there is no time, it begins
- * with what there is, and the words say so. Committed seeds and the kept corpus are only read.
+ * What afl-fuzz begins with. Only a program that no client of the protocol could talk to is refused, as afl-fuzz may wait for it for
+ * ever: for all else, and where there is no time, it begins with what there is, and the words say so. Committed seeds and the kept corpus are only read.
  */
 #include "corpus/job_corpus.h"
 
@@ -16,6 +16,8 @@
 #include "corpus/inputs.h"
 #include "corpus/keptdir.h"
 #include "corpus/pick.h"
+#include "engine/forkserver.h"
+#include "plan/aflprobe.h"
 #include "sys/drop.h"
 #include "triage/job.h"
 #include "triage/job_input.h"
@@ -24,6 +26,11 @@
 
 #define BUDGET_MS INT64_C(20000)
 #define SPARE_MS  INT64_C(40000) /* until the harness has come up, and for what is written */
+#define INIT_MS   INT64_C(10000) /* AFL++'s own: EXEC_TIMEOUT * FORK_WAIT_MULT of its config.h */
+#define TRY_MS    INT64_C(3000)  /* for one input of a server that is tried */
+#define TRIES     3
+#define KNOWN_AFL                                                                                  \
+    500 /* the newest AFL++ whose protocol is known here, as aflprobe_version_num has it */
 
 struct start {
     const json_t *job;
@@ -119,6 +126,58 @@ static void take_aside(struct start *s)
     }
 }
 
+/* Twice what afl-fuzz waits for a greeting: the host may be busier now. */
+static int64_t greeting_ms(int64_t init_timeout_ms)
+{
+    return 2 * (init_timeout_ms > 0 ? init_timeout_ms : INIT_MS);
+}
+
+/* Whether the server, being up, ever answers. One that dies of an input is told as that input's failure. */
+static int try_inputs(const struct start *s, struct forkserver *fs, struct err *err)
+{
+    struct forkserver_run run = {.end = FORKSERVER_OK};
+
+    for (size_t i = 0; i < TRIES; i++) {
+        const size_t index = i < s->inputs.n ? i : 0;
+        cleanup_free uint8_t *data = NULL;
+        size_t size;
+
+        if (inputs_read(&s->inputs, index, FORKSERVER_INPUT_BYTES, &data, &size) < 0)
+            return 0;
+        if (forkserver_run(fs, data, size, &run, err) < 0 || run.end != FORKSERVER_LOST ||
+            run.loss == FORKSERVER_DIED)
+            return 0;
+    }
+    return err_set(
+        err, -EPROTO, "%s: its fork server comes up, but %s when it is to run an input",
+        json_str(json_object_get(json_object_get(s->job, "start"), "program"), "path", ""),
+        run.loss == FORKSERVER_SILENT ? "falls silent" : "says what none says");
+}
+
+/* True, with the words in the answer: afl-fuzz could not talk to it either. */
+static bool refuse(struct start *s, const struct program *program)
+{
+    const json_t *start = json_object_get(s->job, "start");
+    struct forkserver_opts opts = program->opts;
+    struct forkserver *fs = NULL;
+    struct err err = {0};
+    char words[512];
+    int r;
+
+    opts.start_ms = greeting_ms(json_int(start, "init_timeout_ms", 0));
+    opts.run_ms = opts.run_ms < TRY_MS ? opts.run_ms : TRY_MS;
+    r = forkserver_open(&opts, &fs, &err);
+    if (r == 0)
+        r = try_inputs(s, fs, &err);
+    forkserver_close(fs);
+    /* What we do not know a newer AFL++ may; none can talk to a program that has ended. */
+    if (r != -EPIPE && (json_flag(start, "newer") || (r != -EPROTO && r != -ETIMEDOUT)))
+        return false;
+    (void)json_object_set_new(s->answer, "refused",
+                              json_string(json_text_ascii(words, sizeof(words), err.msg)));
+    return true;
+}
+
 static int choose(struct start *s, struct err *err)
 {
     const json_t *start = json_object_get(s->job, "start");
@@ -126,6 +185,10 @@ static int choose(struct start *s, struct err *err)
     struct pick_opts o = {.inputs = &s->inputs, .until_ms = clock_now_ms() + BUDGET_MS};
     int r = program_open(start, json_int(s->job, "timeout_ms", 3000), &program, err);
 
+    if (r == 0 && refuse(s, &program)) {
+        program_clear(&program);
+        return 0;
+    }
     if (r == 0) {
         o.program = program.opts;
         o.engine = program.engine;
@@ -227,16 +290,20 @@ bool corpus_start_applies(const struct plan_target *t)
     return t->harness.path != NULL && t->harness.instrumented;
 }
 
-json_t *corpus_start_make(json_t *replay, const struct plan_target *t, const char *kept)
+json_t *corpus_start_make(json_t *replay, const struct plan *plan, const struct plan_target *t,
+                          const char *kept)
 {
-    json_t *start =
-        json_pack("{s:o, s:I, s:o, s:o, s:s}", "program", job_program_json("harness", &t->harness),
-                  "memory_bytes", (json_int_t)t->limits.memory_bytes, "args", json_strv(&t->args),
-                  "env", json_strv(&t->env), "kept", kept != NULL ? kept : "");
+    const int afl = aflprobe_version_num(plan->afl_version != NULL ? plan->afl_version : "");
+    json_t *start = json_pack(
+        "{s:o, s:I, s:o, s:o, s:s, s:I, s:b}", "program", job_program_json("harness", &t->harness),
+        "memory_bytes", (json_int_t)t->limits.memory_bytes, "args", json_strv(&t->args), "env",
+        json_strv(&t->env), "kept", kept != NULL ? kept : "", "init_timeout_ms",
+        (json_int_t)t->init_timeout_ms, "newer", afl == 0 || afl > KNOWN_AFL);
 
     (void)json_object_set_new(replay, "job", json_string("start"));
     (void)json_object_set_new(replay, "start", start);
-    (void)json_object_set_new(replay, "more_ms", json_integer(BUDGET_MS + SPARE_MS));
+    (void)json_object_set_new(replay, "more_ms",
+                              json_integer(BUDGET_MS + SPARE_MS + greeting_ms(t->init_timeout_ms)));
     return replay;
 }
 

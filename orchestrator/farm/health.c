@@ -12,6 +12,9 @@
 #define HEALTH_MIN_FUZZ_MS  (120 * 1000LL)
 #define HEALTH_STATS_MS     (60 * 1000LL) /* STATS_UPDATE_SEC of 4.04c */
 
+#define HEALTH_STUCK_MS (60 * 1000LL)
+#define HEALTH_INIT_MS  (10 * 1000LL) /* AFL++'s own, for the fork server's start */
+
 static int64_t clamp(int64_t v, int64_t min, int64_t max)
 {
     return v < min ? min : v > max ? max : v;
@@ -21,7 +24,7 @@ int64_t health_window_ms(const struct health *h, enum instance_state state)
 {
     int64_t one_ms = h->exec_timeout_ms > 0 ? clamp(h->exec_timeout_ms, 1, 60000) : 1000;
     int64_t n = clamp(h->n_inputs, 1, 100000);
-    int64_t init_ms = h->init_timeout_ms > 0 ? h->init_timeout_ms : 10000;
+    int64_t init_ms = h->init_timeout_ms > 0 ? h->init_timeout_ms : HEALTH_INIT_MS;
 
     switch (state) {
     case INSTANCE_STARTING:
@@ -39,4 +42,16 @@ int64_t health_window_ms(const struct health *h, enum instance_state state)
     default:
         return 0;
     }
+}
+
+int64_t health_stuck_ms(const struct health *h)
+{
+    const int64_t one_ms =
+        h->exec_timeout_ms > h->hang_timeout_ms ? h->exec_timeout_ms : h->hang_timeout_ms;
+    const int64_t init_ms = h->init_timeout_ms > 0 ? h->init_timeout_ms : HEALTH_INIT_MS;
+    const int64_t longest_ms = 3 * one_ms > 2 * init_ms ? 3 * one_ms : 2 * init_ms;
+
+    if (h->window_ms > 0)
+        return h->window_ms;
+    return longest_ms > HEALTH_STUCK_MS ? longest_ms : HEALTH_STUCK_MS;
 }

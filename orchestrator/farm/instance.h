@@ -66,6 +66,8 @@ struct instance {
     int64_t spawned_ms, up_ms,
         news_ms; /* monotonic, 0 not yet: start, first fuzzing, last progress */
     int64_t spawned_wall_ms;
+    uint64_t life;     /* of its tree, see proc_tree_life, while it has run nothing */
+    int64_t life_ms;   /* monotonic, when that was another last; 0: not looked at yet */
     int64_t log_from;  /* size of the log at the start */
     int64_t fuzzed_ms; /* of sessions before this one */
 
@@ -119,6 +121,7 @@ void instance_look_soon(struct instance *in);
  * Freezes it, wherever it is in its life, or lets it go on. Held, it is not started either; an end of its back-off waits for the release.
  */
 void instance_hold(struct instance *in, bool hold);
+#define INSTANCE_STUCK "stuck before its first execution, all of it idle"
 /* Ends it so that it starts again with an empty working folder; its queue and what it found stay. why: a few words. */
 void instance_restart(struct instance *in, const char *why);
 

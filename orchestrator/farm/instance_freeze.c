@@ -78,6 +78,7 @@ void instance_do_thaw(struct instance *in)
     if (r < 0)
         log_warn("%s: cannot thaw it: %s", in->spec->full_id, strerror(-r));
     in->news_ms = in->spawned_ms = clock_now_ms();
+    in->life_ms = 0;
     in->stats_mtime_ms = 0; /* the next look finds it up again */
     instance_look_soon(in);
 }

@@ -155,6 +155,7 @@ static void note_session(struct instance *in)
     in->log_from = stat(in->spec->log_path, &log) == 0 ? log.st_size : 0;
     in->up_ms = 0;
     in->spawned_ms = in->news_ms = clock_now_ms();
+    in->life_ms = 0;
     in->spawned_wall_ms = clock_wall_ms();
     in->stats_mtime_ms = 0;
     in->keeper = (struct proc_id){0};

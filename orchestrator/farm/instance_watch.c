@@ -21,6 +21,7 @@
 #include "farm/collect.h"
 #include "farm/health.h"
 #include "store/rotation.h"
+#include "sys/proc.h"
 
 #define STATS_LOOK_MS 5000 /* at fuzzer_stats of one that sends datagrams */
 
@@ -158,11 +159,29 @@ static void read_stats_file(struct instance *in)
     instance_event(in, INSTANCE_EV_UP);
 }
 
+/* An afl-fuzz that waits for a word of its fork server waits for ever, and so does all below it. */
+static bool stands_still(struct instance *in, const struct health *h, int64_t now_ms)
+{
+    uint64_t life;
+
+    if ((in->state != INSTANCE_STARTING && in->state != INSTANCE_CALIBRATING) || in->held ||
+        in->draining || in->execs_seen || in->afl.pid <= 0) {
+        in->life_ms = 0;
+        return false;
+    }
+    if (proc_tree_life(in->afl.pid, &life) < 0 || in->life_ms == 0 || life != in->life) {
+        in->life = life;
+        in->life_ms = now_ms;
+    }
+    return now_ms - in->life_ms > health_stuck_ms(h);
+}
+
 void instance_tick(struct instance *in, int64_t now_ms)
 {
     struct health h = {
         .exec_timeout_ms =
             in->target->timeout_ms > 0 ? in->target->timeout_ms : in->stats.exec_timeout_ms,
+        .hang_timeout_ms = in->target->hang_timeout_ms,
         .init_timeout_ms = in->target->init_timeout_ms,
         .n_inputs = in->target->n_seeds + in->stats.corpus_count,
         .window_ms = in->farm->stall_ms,
@@ -178,6 +197,8 @@ void instance_tick(struct instance *in, int64_t now_ms)
         (in->stats.saved_crashes >= in->farm->rotate_crashes ||
          in->stats.saved_hangs >= in->farm->rotate_hangs))
         instance_event(in, INSTANCE_EV_FULL);
+    if (stands_still(in, &h, now_ms))
+        instance_restart(in, INSTANCE_STUCK);
     window_ms = health_window_ms(&h, in->state);
     if (window_ms > 0 && !in->draining && now_ms - in->news_ms > window_ms)
         instance_event(in, INSTANCE_EV_QUIET);

@@ -155,6 +155,7 @@ void seeds_from_json(struct target *t, const json_t *j)
     s->apart = json_is_true(json_object_get(j, "left_out"));
     text(s->program, sizeof(s->program), j, "program");
     text(s->self_test, sizeof(s->self_test), j, "self_test");
+    text(s->refused, sizeof(s->refused), j, "refused");
     text(s->why, sizeof(s->why), j, "why");
     take_failures(s, json_object_get(j, "failures"));
     take_start(t, json_object_get(j, "start"));
@@ -169,14 +170,14 @@ json_t *seeds_to_json(const struct target *t)
         return json_pack("{s:s}", "state", "running");
     if (s->state != SEEDS_DONE || (s->program[0] == '\0' && s->why[0] == '\0'))
         return NULL;
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s?, s:s?, s:O?, s:O?, s:I}",
-                     "state", "done", "total", (json_int_t)s->total, "passed",
-                     (json_int_t)s->passed, "failed", (json_int_t)s->failed, "left",
-                     (json_int_t)s->left, "unreadable", (json_int_t)s->unreadable, "remaining",
-                     (json_int_t)s->remaining, "left_out", (int)s->apart, "program", s->program,
-                     "self_test", s->self_test[0] != '\0' ? s->self_test : NULL, "why",
-                     s->why[0] != '\0' ? s->why : NULL, "failures", s->failures, "start", s->start,
-                     "timeout_ms", (json_int_t)s->timeout_ms);
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s?, s:s?, s:s?, s:O?, s:O?, s:I}", "state",
+        "done", "total", (json_int_t)s->total, "passed", (json_int_t)s->passed, "failed",
+        (json_int_t)s->failed, "left", (json_int_t)s->left, "unreadable", (json_int_t)s->unreadable,
+        "remaining", (json_int_t)s->remaining, "left_out", (int)s->apart, "program", s->program,
+        "self_test", s->self_test[0] != '\0' ? s->self_test : NULL, "refused",
+        s->refused[0] != '\0' ? s->refused : NULL, "why", s->why[0] != '\0' ? s->why : NULL,
+        "failures", s->failures, "start", s->start, "timeout_ms", (json_int_t)s->timeout_ms);
 }
 
 /* Renames a folder of the run to a place that nothing has yet. 0 or -errno. */
@@ -346,6 +347,8 @@ const char *seeds_refusal(const struct target *t, char *buf, size_t size)
         return NULL;
     if (s->self_test[0] != '\0')
         (void)snprintf(buf, size, "its start-up self-test fails: %s", s->self_test);
+    else if (s->refused[0] != '\0')
+        (void)snprintf(buf, size, "%s", s->refused);
     else if (s->failed > 0 && s->remaining == 0)
         (void)snprintf(buf, size, "no seed is left to begin with: %lld of %lld fail when replayed",
                        (long long)s->failed, (long long)s->total);
@@ -365,6 +368,7 @@ void seeds_reopen(struct target *t)
 {
     struct seeds *s = &t->seeds;
 
+    s->refused[0] = '\0'; /* it may be another program now */
     if (s->apart || has_start(s))
         return; /* held already, and what is left is known */
     json_decref(s->failures);

@@ -30,6 +30,7 @@ struct seeds {
     bool apart;          /* afl-fuzz gets a folder without those that failed */
     char program[16];    /* role of the build that ran them */
     char self_test[512]; /* the words of a start-up self-test that fails, "" it passes */
+    char refused[512];   /* why the harness build cannot be talked to, "" it can */
     char why[512];      /* why some could not be run, or what failed not be put aside; "" nothing */
     json_t *start;      /* what the distillation came to, see corpus/job_corpus.h; or NULL */
     int64_t timeout_ms; /* chosen for afl-fuzz, 0: it chooses itself */

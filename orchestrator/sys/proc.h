@@ -28,6 +28,12 @@ bool proc_alive(const struct proc_id *id);
 int proc_pidfd(const struct proc_id *id);
 /* Signals by pidfd after the identity check. 0, -ESRCH. */
 int proc_signal(const struct proc_id *id, int sig);
+/*
+ * A number that is another once the process, or any below it, has used processor time, or one has come or gone: the same twice, all of it
+ * stood still meanwhile. 0, or -errno where it cannot be told (also: one ended under the look).
+ * Source: proc(5) stat, schedstat, task/TID/children.
+ */
+int proc_tree_life(pid_t pid, uint64_t *ret);
 
 /*
  * Runs a short helper (a probe, git) to its end: stdin from stdin_data (may be NULL), stdout and stderr

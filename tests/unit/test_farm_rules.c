@@ -146,6 +146,22 @@ static void health_allows_for_calibration_and_slow_figures(void **state)
     assert_int_equal(health_window_ms(&slow, INSTANCE_FROZEN), 0);
 }
 
+static void health_lets_a_slow_start_stand_still_for_long_enough(void **state)
+{
+    (void)state;
+    struct health h = {.exec_timeout_ms = 20, .hang_timeout_ms = 1000};
+
+    assert_int_equal(health_stuck_ms(&h), 60000);
+    h.hang_timeout_ms = 40000;
+    assert_int_equal(health_stuck_ms(&h), 120000);
+    h.init_timeout_ms = 90000;
+    assert_int_equal(health_stuck_ms(&h), 180000);
+    h.exec_timeout_ms = 100000;
+    assert_int_equal(health_stuck_ms(&h), 300000);
+    h.window_ms = 2000;
+    assert_int_equal(health_stuck_ms(&h), 2000);
+}
+
 /* As 4.04c writes them, colours and all. */
 static const char abort_text[] =
     "\033[1;92m[+] \033[0mAll test cases processed.\033[0m\n"
@@ -325,6 +341,7 @@ int main(void)
         cmocka_unit_test(budget_ends_by_execs_and_plateau),
         cmocka_unit_test(budget_goes_on_where_it_was),
         cmocka_unit_test(health_allows_for_calibration_and_slow_figures),
+        cmocka_unit_test(health_lets_a_slow_start_stand_still_for_long_enough),
         cmocka_unit_test(lastwords_are_those_of_the_abort),
         cmocka_unit_test(lastwords_do_not_believe_a_target),
         cmocka_unit_test(lastwords_end_a_cut_colour_with_its_line),

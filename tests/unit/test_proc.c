@@ -132,6 +132,52 @@ static void identity_reads_a_command_with_brackets(void **state)
     (void)close(ready[1]);
 }
 
+static void a_tree_stands_still_until_one_in_it_works(void **state)
+{
+    int go[2], up[2];
+    uint64_t before, after;
+    char c = 'x';
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(go), 0);
+    assert_int_equal(pipe(up), 0);
+    child = fork();
+    if (child == 0) {
+        pid_t grandchild = fork();
+
+        if (grandchild == 0)
+            (void)close(go[1]);
+        while (grandchild == 0) {
+            (void)!write(up[1], &c, 1);
+            if (read(go[0], &c, 1) != 1)
+                _exit(0);
+        }
+        (void)close(go[1]);
+        (void)waitpid(grandchild, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(read(up[0], &c, 1), 1);
+    (void)usleep(50000); /* until both wait */
+    assert_int_equal(proc_tree_life(child, &before), 0);
+    (void)usleep(50000);
+    assert_int_equal(proc_tree_life(child, &after), 0);
+    assert_true(before == after);
+    assert_int_equal(write(go[1], &c, 1), 1);
+    assert_int_equal(read(up[0], &c, 1), 1);
+    (void)usleep(50000);
+    assert_int_equal(proc_tree_life(child, &after), 0);
+    assert_false(before == after);
+    (void)kill(child, SIGKILL);
+    (void)close(go[1]);
+    (void)waitpid(child, NULL, 0);
+    (void)close(go[0]);
+    (void)close(up[0]);
+    (void)close(up[1]);
+    assert_int_equal(proc_tree_life(child, &after), -ENOENT);
+    assert_int_equal(proc_tree_life(0, &after), -ESRCH);
+}
+
 static void run_captures_both_streams_and_the_code(void **state)
 {
     struct proc_result r = {0};
@@ -506,6 +552,7 @@ int main(void)
         cmocka_unit_test(identity_tells_a_process_from_its_zombie),
         cmocka_unit_test(identity_refuses_a_recycled_pid),
         cmocka_unit_test(identity_reads_a_command_with_brackets),
+        cmocka_unit_test(a_tree_stands_still_until_one_in_it_works),
         cmocka_unit_test(run_captures_both_streams_and_the_code),
         cmocka_unit_test(run_bounds_the_capture_without_blocking_the_program),
         cmocka_unit_test(run_kills_the_group_and_escaped_children_at_the_timeout),
