@@ -209,6 +209,10 @@ static void judge_evidence(const struct verdict_target *t, struct sorted *s)
     else if (t->sweep_due)
         strv_addf(why, "%s: its queues were not run to the end in the sanitizer build%s%s", t->name,
                   t->sweep_why != NULL ? ": " : "", t->sweep_why != NULL ? t->sweep_why : "");
+    for (size_t i = 0; i < t->programs_changed.n; i++)
+        strv_addf(why,
+                  "%s: its %s was built anew during the run, so not all that ran is one program",
+                  t->name, t->programs_changed.v[i]);
     if (t->seeds_changed)
         strv_addf(why, "%s: its seeds folder changed during the run", t->name);
     else if (t->seeds_unknown)

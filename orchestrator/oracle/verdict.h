@@ -17,7 +17,7 @@
  *   interrupted      stopped by a user, or the host went: what is missing says nothing about the code
  *   vacuous          it ran and proves nothing: no executions, no edges above those of a rejected input, required
  *                    reach ids not seen, or either of the two not measurable
- *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds changed, or a
+ *   degraded         it ran with a loss: instances given up, artifacts not triaged or not kept, seeds or programs changed, or a
  *                    target was skipped because one that it waits for did not end clean
  *   clean            none of these
  */
@@ -55,8 +55,9 @@ struct verdict_target {
     int64_t unsaved;       /* files whose bytes could not be kept */
     int64_t lost;          /* files of afl-fuzz that stayed empty */
     bool seeds_changed, seeds_unknown;
-    bool reach_judged; /* has a required list */
-    bool reach_failed; /* it could not be measured */
+    struct strv programs_changed; /* roles of those that are other files at its end */
+    bool reach_judged;            /* has a required list */
+    bool reach_failed;            /* it could not be measured */
     struct strv reach_missing;
     int instances_given_up; /* by the circuit breaker */
     bool saturated;         /* no pending favoured entry and no new edge in the last half */

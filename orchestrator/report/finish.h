@@ -19,7 +19,7 @@
  * nothing here blocks. From finish_start on the run's and the targets' rows are written by nobody else.
  *
  * It adds to a target's extra: "verdict", "reach":{id:count}, "reach_required":[id], "reach_missing":[id], "reach_error", "corpus_failed",
- * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "saturated", "instances_given_up", "start_failure", "skipped".
+ * "floor_error", "seeds_sha256", "seeds_changed", "seeds_error", "programs_changed", "saturated", "instances_given_up", "start_failure", "skipped".
  */
 struct finish;
 /* Rows that cannot be written (a full disk) are tried again for ever: see finish_trouble. */

@@ -33,6 +33,7 @@ void judge_target_clear(struct judge_target *t)
     free(t->floor_error);
     free(t->seeds_sha256);
     free(t->seeds_error);
+    json_decref(t->programs_changed);
     memset(t, 0, sizeof(*t));
 }
 
@@ -56,6 +57,7 @@ static void bench_clear(struct bench *b)
         result_row_clear(&b->results[i]);
     for (size_t i = 0; i < b->n_facts; i++) {
         strv_clear(&b->facts[i].reach_missing);
+        strv_clear(&b->facts[i].programs_changed);
         json_decref(b->seeds[i]);
     }
     free(b->seeds);
@@ -124,6 +126,15 @@ static void add_seeds(struct bench *b, size_t i, const struct target_row *row)
     v->seeds_why = why[0] != '\0' ? why : NULL;
 }
 
+static void add_programs(const struct judge_target *jt, struct verdict_target *v)
+{
+    const json_t *role;
+    size_t i;
+
+    json_array_foreach (jt->programs_changed, i, role)
+        strv_add(&v->programs_changed, json_is_string(role) ? json_string_value(role) : "program");
+}
+
 static void add_sweep(const struct plan_target *pt, const struct judge_target *jt,
                       struct verdict_target *v)
 {
@@ -172,6 +183,7 @@ static void add_target(struct bench *b, const struct judge *j, size_t i)
         .saturated = jt->saturated,
     };
     v->seeds_changed = !v->seeds_unknown && strcmp(jt->seeds_sha256, pt->seeds_sha256) != 0;
+    add_programs(jt, v);
     add_reach(pt, jt, v);
     add_seeds(b, i, row);
     add_sweep(pt, jt, v);
@@ -280,6 +292,7 @@ static char *target_extra(const char *old, const struct plan_target *pt,
     put_text(extra, "seeds_error", jt->seeds_error);
     (void)json_object_set_new(extra, "seeds_changed",
                               v->seeds_unknown ? json_null() : json_boolean(v->seeds_changed));
+    (void)json_object_set_new(extra, "programs_changed", strings_json(&v->programs_changed));
     (void)json_object_set_new(extra, "saturated", json_boolean(jt->saturated));
     (void)json_object_set_new(extra, "corpus_failed", json_integer(jt->corpus_failed));
     (void)json_object_set_new(extra, "instances_given_up", json_integer(jt->instances_given_up));

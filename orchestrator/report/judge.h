@@ -31,6 +31,7 @@ struct judge_target {
     int64_t edges_floor;   /* -1 none */
     char *floor_error;
     char *seeds_sha256, *seeds_error;
+    json_t *programs_changed; /* roles, NULL none */
 };
 void judge_target_clear(struct judge_target *t);
 

@@ -42,6 +42,10 @@ static void take_seeds(struct judge_target *t, const json_t *answer, bool ok)
 {
     const char *sha256 = fields_text(answer, "sha256");
 
+    json_t *changed = json_object_get(answer, "changed");
+
+    if (ok && json_array_size(changed) > 0)
+        t->programs_changed = json_deep_copy(changed);
     if (ok && sha256[0] != '\0')
         t->seeds_sha256 = xstrdup(sha256);
     else

@@ -129,13 +129,13 @@ static void add_finding(json_t *j, const struct target_row *t, int64_t now_ms)
 /* Members of extra that are shown as they are; null when they are not there. */
 static void add_extra(json_t *j, const struct target_row *t)
 {
-    static const char *const keys[] = {"seeds",        "sweep",         "corpus",
-                                       "verdict",      "shuffle",       "start_failure",
-                                       "skipped",      "saturated",     "instances_given_up",
-                                       "reach",        "reach_missing", "reach_required",
-                                       "reach_error",  "corpus_failed", "floor_error",
-                                       "seeds_sha256", "seeds_changed", "seeds_error",
-                                       "instances"};
+    static const char *const keys[] = {"seeds",        "sweep",           "corpus",
+                                       "verdict",      "shuffle",         "start_failure",
+                                       "skipped",      "saturated",       "instances_given_up",
+                                       "reach",        "reach_missing",   "reach_required",
+                                       "reach_error",  "corpus_failed",   "floor_error",
+                                       "seeds_sha256", "seeds_changed",   "seeds_error",
+                                       "instances",    "programs_changed"};
     json_t *extra = fields_parse(t->extra);
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -158,9 +158,25 @@ json_t *job_floor_make(const struct plan *plan, const struct plan_target *t)
 
 json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t)
 {
+    const struct {
+        const char *role;
+        const struct plan_program *p;
+    } builds[] = {{"harness", &t->harness},
+                  {"cmplog", &t->cmplog},
+                  {"laf", &t->laf},
+                  {"sanitizer", &t->sanitizer},
+                  {"replay", &t->replay}};
+    json_t *programs = json_array();
+
     (void)plan;
-    return json_pack("{s:s, s:s, s:s}", "job", "seeds", "target", t->name, "path",
-                     t->seeds != NULL ? t->seeds : "");
+    for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+        if (builds[i].p->path != NULL && builds[i].p->sha256 != NULL)
+            (void)json_array_append_new(
+                programs, json_pack("{s:s, s:s, s:s}", "role", builds[i].role, "path",
+                                    builds[i].p->path, "sha256", builds[i].p->sha256));
+    }
+    return json_pack("{s:s, s:s, s:s, s:o}", "job", "seeds", "target", t->name, "path",
+                     t->seeds != NULL ? t->seeds : "", "programs", programs);
 }
 
 json_t *job_replay_make(const struct plan_target *t, const char *state_dir, const char *dir)

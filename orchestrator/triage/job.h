@@ -17,7 +17,8 @@
  *   "input"  replay one artifact, classify, sign                 -> the columns of struct result_row
  *   "reach"  the kit's replay --reach over seeds and queues      -> {"reach":{id:count,...},"failed":n}
  *   "floor"  edges of one trivially rejected input               -> {"edges":n}
- *   "seeds"  tree hash of the seeds folder                       -> {"sha256":"...","n":n}
+ *   "seeds"  tree hash of the seeds folder, and which programs are not those of the plan
+ *                                                                -> {"sha256":"...","n":n,"changed":[role,...]}
  *   "sweep"  queue entries through the sanitizer build           -> see triage/job_sweep.h
  *   "start", "keep": the corpus at a run's begin and end         -> see corpus/job_corpus.h
  *   "shuffle" stability of what a run leaves                     -> see corpus/job_stability.h
@@ -35,6 +36,7 @@
  * marker is the text on stderr that tells this failure, "" when only the signal does.
  * class in it is what the runs showed ("crash"), where the row's class may be "flaky".
  */
+#define JOB_PROGRAM_MAX  (4ULL << 30)
 #define JOB_RUNS         3         /* default number of runs of each program */
 #define JOB_MAX_BYTES    (4 << 20) /* of a job's or an answer's text */
 #define JOB_REPORT_MAX   65536     /* of "report" */

@@ -147,6 +147,25 @@ json_t *job_reach_run(const json_t *job)
                      (json_int_t)(failed_seeds > 0 ? failed_seeds : failed));
 }
 
+/* The roles of programs that are not what they were, or are gone. A new reference. */
+static json_t *changed_programs(const json_t *programs)
+{
+    json_t *changed = json_array();
+    const json_t *p;
+    size_t i;
+
+    json_array_foreach (programs, i, p) {
+        const char *was = json_str(p, "sha256", "");
+        char now[65];
+
+        if (was[0] != '\0' &&
+            (file_sha256(AT_FDCWD, json_str(p, "path", ""), JOB_PROGRAM_MAX, now, NULL) < 0 ||
+             strcmp(now, was) != 0))
+            (void)json_array_append_new(changed, json_string(json_str(p, "role", "program")));
+    }
+    return changed;
+}
+
 json_t *job_seeds_run(const json_t *job)
 {
     const char *path = json_str(job, "path", "");
@@ -159,5 +178,6 @@ json_t *job_seeds_run(const json_t *job)
     r = file_tree_sha256(path, NULL, hex, &n);
     if (r < 0)
         return job_answer_error("%s: %s", path, strerror(-r));
-    return json_pack("{s:b, s:s, s:I}", "ok", 1, "sha256", hex, "n", (json_int_t)n);
+    return json_pack("{s:b, s:s, s:I, s:o}", "ok", 1, "sha256", hex, "n", (json_int_t)n, "changed",
+                     changed_programs(json_object_get(job, "programs")));
 }

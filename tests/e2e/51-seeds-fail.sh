@@ -40,3 +40,19 @@ echo more >"$T/seeds/more"
 assert_eq "a changed seeds folder is no clean end" 13 $?
 assert_match "and is the reason" 'its seeds folder changed during the run' \
     "$("$FUZZCTL" report moving_seeds --json | jq -r '.reasons[0]')"
+
+# A program that is built anew meanwhile, too.
+cp -R "$HARNESSES/chunk_frame" "$T/builds"
+spec rebuilt "$T/builds" "$TOP/seeds/chunk_frame" >"$T/rebuilt.ini"
+"$FUZZCTL" start "$T/rebuilt.ini" >"$T/start.out" 2>&1
+fuzzes() {
+    [ "$("$FUZZCTL" status --json | jq -r '.campaigns[] | select(.name == "rebuilt") | .targets[0].execs_done')" -gt 0 ]
+}
+check "a campaign fuzzes" wait_for 30 fuzzes
+cp "$T/builds/asan" "$T/asan"
+echo >>"$T/asan"
+mv "$T/asan" "$T/builds/asan"
+"$FUZZCTL" wait rebuilt --timeout 60 >"$T/wait.out" 2>&1
+assert_eq "a sanitizer build that is another at its end is no clean end" 13 $?
+assert_match "and is the reason" 'its sanitizer was built anew during the run' \
+    "$("$FUZZCTL" report rebuilt --json | jq -r '.reasons[0]')"

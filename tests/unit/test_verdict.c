@@ -269,6 +269,11 @@ static const struct {
      {GOOD, .seeds_changed = true},
      .want = VERDICT_DEGRADED,
      .reasons = {"t: its seeds folder changed during the run"}},
+    {"a program changed",
+     {GOOD, .programs_changed = {.v = (char *[]){(char[]){"harness"}}, .n = 1}},
+     .want = VERDICT_DEGRADED,
+     .reasons = {"t: its harness was built anew during the run, so not all that ran is one "
+                 "program"}},
     {"seeds unknown",
      {GOOD, .seeds_unknown = true},
      .want = VERDICT_DEGRADED,
