@@ -31,9 +31,11 @@ struct tarin {
     size_t block_bytes;
     uint64_t given;       /* or passed over, of the archive so far */
     uint64_t header_left; /* that may be given yet */
-    uint64_t rest;        /* of the member */
-    char *name, *link;    /* of the member */
-    int code;             /* of the first failure to give */
+    uint64_t size, at;    /* of the member, and of it behind the piece */
+    const char *piece;    /* what is read and not yet asked for */
+    size_t piece_bytes;
+    char *name, *link; /* of the member */
+    int code;          /* of the first failure to give */
     const char *why;
     bool opened, at_eof, in_member, skips;
 };
@@ -258,29 +260,47 @@ static int member(struct tarin *t, struct tarin_member *ret, struct err *err)
         return bad(t, err, "a member is of a kind that is not known");
     if (kind == TARIN_HARDLINK && size > 0)
         return bad(t, err, "a link is said to have bytes");
-    t->rest = kind == TARIN_FILE ? (uint64_t)size : 0;
+    t->size = kind == TARIN_FILE ? (uint64_t)size : 0;
     t->skips = kind != TARIN_FILE || (uint64_t)size > THROUGH_MAX;
     t->in_member = true;
-    *ret = (struct tarin_member){kind, t->name, kind == TARIN_HARDLINK ? t->link : "", t->rest};
+    *ret = (struct tarin_member){kind, t->name, kind == TARIN_HARDLINK ? t->link : "", t->size};
     return 1;
 }
 
-/* The rest of a member. Where its map of holes is wrong, libarchive is elsewhere behind what it skips than behind what it reads. */
+/*
+ * The next bytes of a member: 1, 0 behind the last, or -errno. What libarchive reads, and where it is then, depends on how it is asked where a
+ * map of holes is wrong; so there is one way, and no hole.
+ */
+static int next_piece(struct tarin *t, struct err *err)
+{
+    const void *data = NULL;
+    la_int64_t offset = 0;
+    size_t n = 0;
+    const int rc = archive_read_data_block(t->a, &data, &n, &offset);
+
+    if (rc == ARCHIVE_EOF)
+        return t->at == t->size ? 0 : bad(t, err, "a member holds less than its header says");
+    if (rc != ARCHIVE_OK)
+        return failed(t, err);
+    if (offset < 0 || (uint64_t)offset != t->at)
+        return bad(t, err, "sparse files are not allowed");
+    if (n > t->size - t->at)
+        return bad(t, err, "a member holds more than its header says");
+    t->at += n;
+    t->piece = data;
+    t->piece_bytes = n;
+    return 1;
+}
+
 static int pass_over(struct tarin *t, struct err *err)
 {
-    char piece[8192];
-    la_ssize_t n;
+    int rc;
 
     if (t->skips)
         return archive_read_data_skip(t->a) != ARCHIVE_OK ? failed(t, err) : 0;
-    while ((n = archive_read_data(t->a, piece, sizeof(piece))) > 0) {
-        if ((uint64_t)n > t->rest)
-            return bad(t, err, "a member holds more than its header says");
-        t->rest -= (uint64_t)n;
-    }
-    if (n < 0)
-        return failed(t, err);
-    return t->rest > 0 ? bad(t, err, "a member holds less than its header says") : 0;
+    while ((rc = next_piece(t, err)) > 0)
+        ;
+    return rc;
 }
 
 int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
@@ -290,7 +310,7 @@ int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
     if (rc < 0)
         return rc;
     t->in_member = false;
-    t->rest = 0;
+    t->size = t->at = t->piece_bytes = 0;
     t->header_left = HEADER_READ_MAX;
     rc = t->opened ? ARCHIVE_OK : archive_read_open2(t->a, t, NULL, on_read, on_skip, NULL);
     t->opened = true;
@@ -308,17 +328,23 @@ int tarin_data(struct tarin *t, void *buf, uint64_t n, struct err *err)
 {
     uint64_t got = 0;
 
-    if (n > t->rest)
+    if (n > t->size - t->at + t->piece_bytes)
         return bad(t, err, "more was asked for than the member has");
     while (got < n) {
-        la_ssize_t part = archive_read_data(t->a, (char *)buf + got, (size_t)(n - got));
+        const size_t left = (size_t)(n - got);
+        const size_t part = t->piece_bytes < left ? t->piece_bytes : left;
+        int rc;
 
-        if (part < 0)
-            return failed(t, err);
-        if (part == 0)
-            return bad(t, err, "a member holds less than its header says");
-        got += (uint64_t)part;
+        if (part == 0) {
+            rc = next_piece(t, err);
+            if (rc <= 0)
+                return rc < 0 ? rc : bad(t, err, "a member holds less than its header says");
+            continue;
+        }
+        memcpy((char *)buf + got, t->piece, part);
+        got += part;
+        t->piece += part;
+        t->piece_bytes -= part;
     }
-    t->rest -= n;
     return 0;
 }
