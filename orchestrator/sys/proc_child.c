@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,6 +182,8 @@ static int child_setup(const struct proc_child *pc, pid_t parent, int *report_fd
     }
     *step = STEP_EXEC;
     child_signals();
+    if (pc->traced && ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+        return -errno;
     if (pc->env != NULL) {
         static char *const no_env[] = {NULL};
 

@@ -24,6 +24,7 @@ struct proc_child {
     bool oom_victim;  /* oom_score_adj 1000 */
     bool seal;        /* sys/seal.h, where it is permitted */
     bool no_core;     /* RLIMIT_CORE 0 */
+    bool traced;      /* by us: it stops at its exec. Source: PTRACE_TRACEME, ptrace(2) */
     bool
         subreaper; /* who loses its parent below it becomes its child, so that kill_tree finds it */
     int64_t cpu_limit_s, as_limit_bytes, fsize_limit_bytes;

@@ -24,7 +24,6 @@
 #include "triage/replay_env.h"
 
 #define CAPTURE_BYTES (4u << 20) /* read before head and tail are cut */
-#define GROUPS_MAX    4          /* hierarchies */
 
 static bool input_named(const struct replay_program *prog)
 {
@@ -137,17 +136,17 @@ bool replay_has_group(void)
 }
 
 /* Opens what FUZZ_TARGET_PROCS names. 0 or -errno; the caller closes what is open either way. */
-static int group_open(struct proc_spec *ps)
+int replay_group_open(int *fds, int *n)
 {
     cleanup_free char *paths = xstrdup(getenv(KEEPER_ENV_PROCS));
     char *rest = paths, *path;
 
     while ((path = strsep(&rest, ":")) != NULL) {
-        int fd = ps->cgroup_procs_count < GROUPS_MAX ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+        int fd = *n < REPLAY_GROUPS_MAX ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 
         if (fd < 0)
-            return ps->cgroup_procs_count < GROUPS_MAX ? -errno : -E2BIG;
-        ps->cgroup_procs_fd[ps->cgroup_procs_count++] = fd;
+            return *n < REPLAY_GROUPS_MAX ? -errno : -E2BIG;
+        fds[(*n)++] = fd;
     }
     return 0;
 }
@@ -187,7 +186,7 @@ static int run_once(const struct replay_program *prog, const char *input, int64_
     replay_env_scratch(dir, &env);
     ps.cwd = dir;
     ps.stdin_path = replay_uses_stdin(prog) ? copy : NULL;
-    r = prog->by_group ? group_open(&ps) : 0;
+    r = prog->by_group ? replay_group_open(ps.cgroup_procs_fd, &ps.cgroup_procs_count) : 0;
     if (r < 0)
         (void)err_sys(err, r, "cgroup of the target");
     else

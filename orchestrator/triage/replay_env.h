@@ -15,6 +15,13 @@ void replay_env_make(const struct replay_program *prog, struct strv *ret);
 /* Adds what depends on the scratch folder: PATH, HOME, TMPDIR, and the symboliser. */
 void replay_env_scratch(const char *dir, struct strv *env);
 
+/*
+ * The cgroup that our keeper has for the program: opens its cgroup.procs files, *n of them so far. 0 or -errno; the caller closes what is there in
+ * either case.
+ */
+#define REPLAY_GROUPS_MAX 4 /* hierarchies */
+int replay_group_open(int *fds, int *n);
+
 /* A fresh folder with a copy of the input in it; both paths are the caller's to free, the folder to remove. 0 or -errno. */
 int replay_scratch_make(const char *input, char **ret_dir, char **ret_input, struct err *err);
 

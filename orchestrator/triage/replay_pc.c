@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "sys/proc_child.h"
 #include "triage/replay.h"
 #include "triage/replay_env.h"
 
@@ -133,30 +133,6 @@ static void unwind(pid_t pid, struct replay_run *run)
     dwfl_end(dwfl);
 }
 
-/* Between fork and exec: async-signal-safe calls only. */
-static void child(const struct replay_program *prog, const char *dir, int in, char *const *argv,
-                  char *const *env)
-{
-    struct rlimit as = {(rlim_t)prog->memory_bytes, (rlim_t)prog->memory_bytes};
-    struct rlimit none = {0, 0}, fsize = {REPLAY_FSIZE_MAX, REPLAY_FSIZE_MAX};
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    sigset_t set;
-
-    (void)setpgid(0, 0);
-    sigemptyset(&set);
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
-    if (null < 0 || dup2(in >= 0 ? in : null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-        chdir(dir) != 0)
-        _exit(127);
-    (void)setrlimit(RLIMIT_CORE, &none);
-    (void)setrlimit(RLIMIT_FSIZE, &fsize);
-    if (prog->memory_bytes > 0 && !replay_hogs_address_space(prog))
-        (void)setrlimit(RLIMIT_AS, &as);
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
-        execve(argv[0], argv, env);
-    _exit(127);
-}
-
 /* Waits for the signal the plain run died of; unwinds there. */
 static void trace(pid_t pid, int64_t deadline_ms, struct replay_run *run)
 {
@@ -191,11 +167,40 @@ static void trace(pid_t pid, int64_t deadline_ms, struct replay_run *run)
     (void)waitpid(pid, &status, 0);
 }
 
+/* As every run of it: the spec's user, sealed, with its limits. The pid, or -errno. */
+static pid_t start(const struct replay_program *prog, const char *dir, int in,
+                   const struct strv *argv, const struct strv *env)
+{
+    const bool by_space = !replay_hogs_address_space(prog) && !prog->by_group;
+    int groups[REPLAY_GROUPS_MAX], n = 0;
+    struct proc_child pc = {.argv = argv,
+                            .env = env,
+                            .cwd = dir,
+                            .std_fd = {in, -1, -1},
+                            .procs_fds = groups,
+                            .pdeathsig = SIGKILL,
+                            .oom_victim = true,
+                            .seal = true,
+                            .no_core = true,
+                            .traced = true,
+                            .as_limit_bytes = by_space ? prog->memory_bytes : 0,
+                            .fsize_limit_bytes = REPLAY_FSIZE_MAX};
+    pid_t pid = prog->by_group ? replay_group_open(groups, &n) : 0;
+
+    pc.procs_count = n;
+    if (pid == 0)
+        pid = proc_child_start(&pc, NULL);
+    for (int i = 0; i < n; i++)
+        (void)close(groups[i]);
+    return pid;
+}
+
 void replay_pc(const struct replay_program *prog, const char *input, struct replay_run *run)
 {
     cleanup_free char *dir = NULL, *copy = NULL;
     cleanup_close int in = -1;
     struct strv argv = {0}, env = {0};
+    struct proc_sweep sweep;
     pid_t pid;
 
     if (run->end != REPLAY_SIGNAL || replay_scratch_make(input, &dir, &copy, NULL) < 0)
@@ -204,11 +209,11 @@ void replay_pc(const struct replay_program *prog, const char *input, struct repl
     replay_env_scratch(dir, &env);
     if (replay_uses_stdin(prog))
         in = open(copy, O_RDONLY | O_CLOEXEC);
-    pid = fork();
-    if (pid == 0)
-        child(prog, dir, in, argv.v, env.v);
+    proc_sweep_begin(&sweep);
+    pid = start(prog, dir, in, &argv, &env);
     if (pid > 0)
         trace(pid, clock_now_ms() + prog->timeout_ms * 2, run);
+    proc_sweep_end(&sweep);
     strv_clear(&argv);
     strv_clear(&env);
     (void)path_remove_tree(dir);

@@ -128,13 +128,16 @@ mkdir "$T/uids" && chmod 1777 "$T/uids"
 cat >"$T/t.c" <<'END'
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 __AFL_FUZZ_INIT();
 static volatile int x;
 int main(void)
 {
-    char path[] = "UIDS/0000000000";
-    snprintf(path, sizeof(path), "UIDS/%d", (int)getuid());
+    char path[] = "UIDS/0000000000 0 0";
+    snprintf(path, sizeof(path), "UIDS/%d %d %d", (int)getuid(), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
+             prctl(PR_GET_SECCOMP));
     close(open(path, O_WRONLY | O_CREAT, 0600));
     __AFL_INIT();
     unsigned char *b = __AFL_FUZZ_TESTCASE_BUF;
@@ -142,6 +145,7 @@ int main(void)
         int n = __AFL_FUZZ_TESTCASE_LEN;
         if (n > 0 && b[0] == 'a') x += 3;
         if (n > 1 && b[1] == 'b') x *= 7;
+        if (n > 2 && b[2] == 'c') abort(); /* its place is looked for under ptrace */
     }
 }
 END
@@ -182,4 +186,6 @@ for t in kit other; do
     assert_eq "$t: a corpus is kept" "true null" "$(done_of $t '.corpus | "\(.files > 0) \(.why)"')"
     assert_eq "$t: and shuffled" null "$(done_of $t '.shuffle.why')"
 done
-assert_eq "as the user, each time" "$uid" "$(ls "$T/uids")"
+assert_match "a crash is found" "signal SIGABRT" "$("$FUZZCTL" report all)"
+assert_match "with its place" "t(-asan)?\+0x[0-9a-f]+" "$("$FUZZCTL" report all)"
+assert_eq "as the user, with no way to be another, and sealed, each time" "$uid 1 2" "$(ls "$T/uids")"
