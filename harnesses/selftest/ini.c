@@ -3,8 +3,9 @@
  * The reader of campaign specs. The input is the file. Whatever it holds, reading
  * ends with values and faults; a spec without faults, printed as --effective does,
  * loads back to the same values. The look at the file system is replaced: every
- * path exists, so that only the text decides.
+ * path exists, so that only the text decides. What is no text is refused in one line, for a NUL byte at least.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@
 #define SPEC_FD     900 /* a number of its own, as the file's name is the campaign's */
 #define FAULTS_KEPT 201u
 
-static const char *const ids[] = {"I1", "I2", "I3", "I4", "I5", "I6", NULL};
-static const char *const reach[] = {"accepted", "refused", "reloaded", NULL};
+static const char *const ids[] = {"I1", "I2", "I3", "I4", "I5", "I6", "I7", NULL};
+static const char *const reach[] = {"accepted", "refused", "reloaded", "no_text", NULL};
 const struct fz_target fz_target = {"selftest-ini", 256u << 20, ids, reach, NULL};
 
 /* These stand for spec_paths.c: they make paths absolute and ask nobody. */
@@ -84,7 +85,20 @@ void spec_paths_check(struct spec *spec, bool root_ok, struct spec_faults *fault
         make_absolute(spec, SPEC_PLANT, &spec->plants[p]);
 }
 
-/* Reads text as the file that it is in the product. */
+/* I7: who gives no spec says why, once. */
+static void check_no_text(const char *text, size_t n, int code, const struct err *err,
+                          const struct spec_faults *faults)
+{
+    const bool elf = n >= SELFMAG && memcmp(text, ELFMAG, SELFMAG) == 0;
+
+    MUST(code == (elf ? -ENOEXEC : -EINVAL) && code == err->code, "I7", "reading gave %d", code);
+    MUST(elf || memchr(text, '\0', n) != NULL, "I7", "a text is told to be none");
+    MUST(faults->n == 0 && err->msg[0] != '\0' && is_text(err->msg, sizeof(err->msg)), "I7",
+         "%zu faults, and %.160s", faults->n, err->msg);
+    FZ_REACH(no_text);
+}
+
+/* Reads text as the file that it is in the product. NULL: it is none. */
 static struct spec *read_text(const void *text, size_t n, struct spec_faults *faults)
 {
     static bool is_open;
@@ -101,8 +115,11 @@ static struct spec *read_text(const void *text, size_t n, struct spec_faults *fa
         exit(2);
     }
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", SPEC_FD);
-    int r = spec_read(path, NULL, &spec, faults, NULL);
-    MUST(r == 0 && spec != NULL, "I1", "reading gave %d", r);
+    struct err err = {0};
+    int r = spec_read(path, NULL, &spec, faults, &err);
+    MUST((r == 0) == (spec != NULL), "I1", "reading gave %d", r);
+    if (r < 0)
+        check_no_text(text, n, r, &err, faults);
     return spec;
 }
 
@@ -240,6 +257,7 @@ static void check_reload(const struct spec *spec)
     cleanup_free char *text = print_text(spec, &n), *again = NULL;
     struct spec *second = read_text(text, n, &faults);
 
+    MUST(second != NULL, "I5", "the printed spec is no text");
     FZ_REACH(reloaded);
     MUST(spec_faults_errors(&faults) == 0, "I5", "the printed spec is refused: line %d: %.160s",
          faults.v[0].line, faults.v[0].msg);
@@ -257,6 +275,8 @@ int fz_one(const uint8_t *d, size_t n)
     struct spec *spec = read_text(d, n, &faults);
     size_t n_lines = 1;
 
+    if (spec == NULL)
+        return 0;
     for (size_t i = 0; i < n; i++)
         n_lines += d[i] == '\n';
     check_faults(&faults, n_lines);

@@ -89,10 +89,26 @@ assert_eq "the scope goes on" active "$(systemctl is-active 'fuzzd-*.scope' | so
 assert_eq "and so does the service" active "$(systemctl is-active fuzzd.service)"
 check "and afl-fuzz" alive "$afl"
 
+# ---- scheduled ----------------------------------------------------------------------------------
+assert_exit "a unit whose campaign runs already fails" 1 systemctl start fuzz-campaign@sv.service
+check "and does not end it" fuzzing
+sed 's/^name = .*/name = night/' /etc/fuzzd/sv.ini >/etc/fuzzd/other.ini
+systemctl start --no-block fuzz-campaign@other.service
+begun() {
+    "$FUZZCTL" status night --json | jq -e '.campaigns[0].state != "ended"' >/dev/null
+}
+check "another runs, by the name in its file" wait_for 30 begun
+assert_exit "and is stopped" 0 systemctl stop fuzz-campaign@other.service
+ended() {
+    [ "$(sqlite3 /var/lib/fuzzd/state.db "SELECT state FROM runs WHERE campaign = 'night'")" = ended ]
+}
+check "with its unit" wait_for 20 ended
+check "and no other" fuzzing
+
 # ---- a stop ------------------------------------------------------------------------------------
 assert_exit "the service stops" 0 systemctl stop fuzzd.service
 assert_eq "in order" "inactive success" "$(systemctl is-active fuzzd.service) $(systemctl show -P Result fuzzd.service)"
 check "and nothing is left" wait_for 10 no_state_pids
 assert_eq "the campaign was ended" "ended findings" \
-    "$(sqlite3 -separator ' ' /var/lib/fuzzd/state.db 'SELECT state, verdict FROM runs')"
+    "$(sqlite3 -separator ' ' /var/lib/fuzzd/state.db "SELECT state, verdict FROM runs WHERE campaign = 'sv'")"
 rm -rf /etc/fuzzd
