@@ -3,6 +3,7 @@
 #define CTL_CMD_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -94,8 +95,12 @@ json_t *cmd_status_doc(const struct cmd_entry *e, const struct cmd_env *env, str
                        const char *name, int *ret_code);
 /* One campaign of that document for a terminal. */
 void cmd_status_print(const json_t *campaign, bool instances, FILE *out);
-/* Plans FILE and starts it, see cmd_start.c. Exit code; *ret_c stays connected, *ret_name and *ret_run are the caller's. */
-int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int argc, char **argv,
+/*
+ * Plans FILE and starts it, see cmd_start.c. Exit code; *ret_c stays connected, *ret_name and *ret_run are the caller's. interrupted, NULL or set
+ * by a signal: not 0 before it is asked for, it is not started, and later it is stopped.
+ */
+int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env,
+                   const volatile sig_atomic_t *interrupted, int argc, char **argv,
                    struct client **ret_c, char **ret_name, char **ret_run);
 /* Prints JSON as one document with a newline. */
 void cmd_print_json(const json_t *j);

@@ -156,7 +156,7 @@ static int view_loop(const struct cmd_env *env, struct client **c, const char *n
                      const char *run, char **ret_verdict)
 {
     bool tty = env->color && !env->json && !env->quiet;
-    bool stop_sent = false;
+    bool stop_told = false, stop_sent = false;
     int lines = 0;
     int64_t shown_ms = 0;
 
@@ -182,13 +182,16 @@ static int view_loop(const struct cmd_env *env, struct client **c, const char *n
             json_t *args = json_pack("{s:s}", "name", name);
             json_t *answer = NULL;
             struct err err = {0};
+            int rc;
 
-            fprintf(stderr, "fuzzctl run: stopping %s; Ctrl-C again leaves it running\n", name);
-            if (*c != NULL)
-                (void)client_call(*c, "stop", args, 0, &answer, &err);
+            if (!stop_told)
+                fprintf(stderr, "fuzzctl run: stopping %s; Ctrl-C again leaves it running\n", name);
+            stop_told = true;
+            /* Its answer is not waited for; where it cannot be sent, it is tried again. */
+            rc = *c != NULL ? client_call(*c, "stop", args, 0, &answer, &err) : -ENOTCONN;
+            stop_sent = rc == 0 || rc == -ETIMEDOUT;
             json_decref(args);
             json_decref(answer);
-            stop_sent = true;
         }
         struct timespec ts = {.tv_sec = VIEW_TTY_MS / 1000};
         (void)nanosleep(&ts, NULL);
@@ -206,12 +209,15 @@ static int run_exec(struct cmd_env *env, int argc, char **argv)
 
     start_env.quiet = env->quiet || env->json;
     start_env.json = false;
-    int code = cmd_start_file(&cmd_run, &start_env, argc, argv, &c, &name, &run);
+    /* One that comes while it starts ends that; a second one ends us, then. */
+    struct sigaction sa = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    (void)sigaction(SIGINT, &sa, NULL);
+    int code = cmd_start_file(&cmd_run, &start_env, &interrupts, argc, argv, &c, &name, &run);
     if (run == NULL) {
         client_close(c);
         return code;
     }
-    struct sigaction sa = {.sa_handler = on_interrupt};
+    sa.sa_flags = 0;
     (void)sigaction(SIGINT, &sa, NULL);
     code = view_loop(env, &c, name, run, &verdict);
     client_close(c);

@@ -84,15 +84,30 @@ static bool run_known(const struct cmd_env *env, const char *run)
     return known;
 }
 
+/* By a connection of its own, as the other waits for the end of the start, which this brings about. */
+static void ask_stop(const struct cmd_env *env, const char *campaign)
+{
+    json_t *args = json_pack("{s:s}", "name", campaign), *answer = NULL;
+    struct client *c = NULL;
+
+    if (client_open(env->state_dir, false, &c, NULL) == 0)
+        (void)client_call(c, "stop", args, -1, &answer, NULL);
+    client_close(c);
+    json_decref(args);
+    json_decref(answer);
+}
+
 /*
  * Asks, and asks again when fuzzd dies over it. A run that it had written down is not started twice: the next fuzzd goes
  * on with it, and *ret_answer says no more than that.
  */
-static int call_start(const struct cmd_entry *e, const struct cmd_env *env, const char *campaign,
+static int call_start(const struct cmd_entry *e, const struct cmd_env *env,
+                      const volatile sig_atomic_t *interrupted, const char *campaign,
                       const char *run, const json_t *args, struct client **ret_c,
                       json_t **ret_answer)
 {
     struct err err = {0};
+    bool stopped = false;
 
     for (int i = 0; i < START_TRIES; i++) {
         struct client *c = NULL;
@@ -101,8 +116,12 @@ static int call_start(const struct cmd_entry *e, const struct cmd_env *env, cons
         if (client_open(env->state_dir, true, &c, &err) < 0)
             break;
         rc = client_call(c, "start", args, -1, ret_answer, &err);
-        while (rc == -EINTR)
+        while (rc == -EINTR) {
+            if (interrupted != NULL && *interrupted != 0 && !stopped)
+                ask_stop(env, campaign);
+            stopped = interrupted != NULL && *interrupted != 0;
             rc = client_call_again(c, -1, ret_answer, &err);
+        }
         if (rc == 0) {
             *ret_c = c;
             return EXIT_DONE;
@@ -120,14 +139,15 @@ static int call_start(const struct cmd_entry *e, const struct cmd_env *env, cons
 }
 
 static int request_start(const struct cmd_entry *e, const struct cmd_env *env,
-                         const struct plan *plan, const struct spec *spec, struct client **ret_c,
-                         json_t **ret_answer)
+                         const volatile sig_atomic_t *interrupted, const struct plan *plan,
+                         const struct spec *spec, struct client **ret_c, json_t **ret_answer)
 {
     json_t *args = json_pack("{s:o, s:s%, s:s}", "plan", plan_to_json(plan), "spec_text",
                              spec->text, spec->text_size, "spec_path", spec->path);
     if (args == NULL)
         return cmd_fail(e, EXIT_USAGE, "%s: is not UTF-8", spec->path);
-    int code = call_start(e, env, plan->campaign, plan->run_id, args, ret_c, ret_answer);
+    int code =
+        call_start(e, env, interrupted, plan->campaign, plan->run_id, args, ret_c, ret_answer);
     json_decref(args);
     if (code == EXIT_DONE)
         code = cmd_answer(e, *ret_answer);
@@ -140,7 +160,8 @@ static int request_start(const struct cmd_entry *e, const struct cmd_env *env,
     return code;
 }
 
-int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int argc, char **argv,
+int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env,
+                   const volatile sig_atomic_t *interrupted, int argc, char **argv,
                    struct client **ret_c, char **ret_name, char **ret_run)
 {
     struct spec_overrides ov = {0};
@@ -164,7 +185,9 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env, int arg
                                err.msg);
     }
     json_t *answer = NULL;
-    code = request_start(e, env, plan, spec, ret_c, &answer);
+    code = interrupted != NULL && *interrupted != 0
+               ? cmd_fail(e, EXIT_DEGRADED, "interrupted; nothing was started")
+               : request_start(e, env, interrupted, plan, spec, ret_c, &answer);
     if (code == EXIT_DONE) {
         const char *state = json_string_value(json_object_get(answer, "state"));
         const char *reason = json_string_value(json_object_get(answer, "reason"));
@@ -208,7 +231,7 @@ static int start_exec(struct cmd_env *env, int argc, char **argv)
     struct client *c = NULL;
     cleanup_free char *name = NULL;
     cleanup_free char *run = NULL;
-    int code = cmd_start_file(&cmd_start, env, argc, argv, &c, &name, &run);
+    int code = cmd_start_file(&cmd_start, env, NULL, argc, argv, &c, &name, &run);
 
     client_close(c);
     return code;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A campaign that is stopped while its start still waits: start and resume say that, and exit with the
-# code of what became of it, 13, not with that of a start that failed.
+# code of what became of it, 13, not with that of a start that failed. Nor does run leave one behind.
 # limit: 150
 . tests/e2e/lib.sh
 need fuzzctl fuzzd fuzz-keeper fuzz-triage
@@ -59,3 +59,14 @@ stopped_meanwhile() {
 stopped_meanwhile start "$T/slow.ini"
 stopped_meanwhile resume slow
 assert_exit "wait agrees" 13 "$FUZZCTL" wait slow
+
+# Ctrl-C of run ends it, however early it comes: also while the start is waited for.
+for delay in 0.05 0.5 2; do
+    env --default-signal=INT "$FUZZCTL" run "$T/slow.ini" >"$T/run.out" 2>"$T/run.err" &
+    behind=$!
+    sleep $delay
+    [ "$behind" -gt 1 ] && kill -INT "$behind"
+    wait "$behind"
+    assert_eq "run, interrupted after $delay s" 13 $?
+    assert_eq "nothing goes on" 0 "$(sqlite3 "$FZ_STATE/state.db" "SELECT count(*) FROM runs WHERE state != 'ended'")"
+done
