@@ -12,6 +12,8 @@
 
 #define TIMEOUT_MAX_MS (3600 * INT64_C(1000))
 #define PROGRESS_MS    200
+#define BAR            20   /* columns */
+#define LEFT_AFTER_MS  1000 /* before that it is a guess */
 
 volatile sig_atomic_t manyrun_stop;
 
@@ -116,14 +118,18 @@ void manyrun_progress_show(struct manyrun_progress *p, size_t done, size_t all, 
 {
     const int64_t now_ms = clock_now_ms(), took_ms = now_ms - p->began_ms;
     const double rate = took_ms > 0 ? 1000.0 * (double)done / (double)took_ms : 0;
-    char count[32], left[32] = "-";
+    const size_t filled = all > 0 ? (size_t)((double)BAR * (double)done / (double)all) : 0;
+    char count[32], left[32] = "-", bar[BAR + 1];
 
     if (!p->on || now_ms - p->shown_ms < PROGRESS_MS)
         return;
     p->shown_ms = now_ms;
-    if (rate > 0)
+    if (rate > 0 && took_ms >= LEFT_AFTER_MS)
         format_duration(left, sizeof(left), (int64_t)((double)(all - done) / rate) * 1000);
-    fprintf(stderr, "\r\033[K%zu of %zu%s, %s/s, %s left", done, all, more,
+    for (size_t i = 0; i < BAR; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[BAR] = '\0';
+    fprintf(stderr, "\r\033[K[%s] %zu of %zu%s, %s/s, %s left", bar, done, all, more,
             format_count(count, sizeof(count), rate), left);
     (void)fflush(stderr);
 }

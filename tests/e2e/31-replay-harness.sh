@@ -227,6 +227,15 @@ else
     skip "inputs that leave a daemon, no cgroups" "nothing can be mounted here"
 fi
 
+# On a terminal there is a bar, the rate and the time left.
+if command -v script >/dev/null; then
+    printf '%s replay --engine native --jobs 1 --timeout 5s --harness %s %s\n' "$FUZZCTL" "$BUILD/tests/engine/stdin" "$T/frames" >"$T/bar.sh"
+    script -qec "sh $T/bar.sh" /dev/null >"$T/bar" 2>&1 </dev/null
+    assert_match "a terminal sees a bar, the rate and the time left" '\[##*\.*\] [0-9]+ of [0-9]+, [0-9]+ failed, [^,]*/s, [0-9a-z-]+ left' "$(tr '\r' '\n' <"$T/bar")"
+else
+    skip "a terminal sees a bar" "script is not installed"
+fi
+
 # Many that begin at the same time: none takes away another's folder.
 for i in 1 2 3 4 5 6; do
     (
