@@ -179,7 +179,7 @@ static int view_loop(const struct cmd_env *env, struct client **c, const char *n
             return cmd_fail(&cmd_run, EXIT_DEGRADED, "left; campaign %s goes on (fuzzctl stop %s)",
                             name, name);
         if (interrupts == 1 && !stop_sent) {
-            json_t *args = json_pack("{s:s}", "name", name);
+            json_t *args = json_pack("{s:s, s:s}", "name", name, "run", run);
             json_t *answer = NULL;
             struct err err = {0};
             int rc;

@@ -85,9 +85,9 @@ static bool run_known(const struct cmd_env *env, const char *run)
 }
 
 /* By a connection of its own, as the other waits for the end of the start, which this brings about. */
-static void ask_stop(const struct cmd_env *env, const char *campaign)
+static void ask_stop(const struct cmd_env *env, const char *campaign, const char *run)
 {
-    json_t *args = json_pack("{s:s}", "name", campaign), *answer = NULL;
+    json_t *args = json_pack("{s:s, s:s}", "name", campaign, "run", run), *answer = NULL;
     struct client *c = NULL;
 
     if (client_open(env->state_dir, false, &c, NULL) == 0)
@@ -118,7 +118,7 @@ static int call_start(const struct cmd_entry *e, const struct cmd_env *env,
         rc = client_call(c, "start", args, -1, ret_answer, &err);
         while (rc == -EINTR) {
             if (interrupted != NULL && *interrupted != 0 && !stopped)
-                ask_stop(env, campaign);
+                ask_stop(env, campaign, run);
             stopped = interrupted != NULL && *interrupted != 0;
             rc = client_call_again(c, -1, ret_answer, &err);
         }
