@@ -21,9 +21,10 @@
 #include "base/path.h"
 #include "base/sort.h"
 
-#define TREE_MAX_FILES 1000000
-#define TREE_MAX_DEPTH 64
-#define TREE_MAX_BYTES (UINT64_C(4) << 30)
+#define PROGRAM_MAX_BYTES (4ULL << 30)
+#define TREE_MAX_FILES    1000000
+#define TREE_MAX_DEPTH    64
+#define TREE_MAX_BYTES    (UINT64_C(4) << 30)
 
 /* Opens a regular file for reading. Descriptor or -errno. */
 static int open_regular(int dirfd, const char *path, int flags, struct stat *ret_st)
@@ -219,6 +220,14 @@ int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65
     if (ret_size != NULL)
         *ret_size = total;
     return 0;
+}
+
+int file_has_sha256(const char *path, const char *hex)
+{
+    char now[65];
+    int r = file_sha256(AT_FDCWD, path, PROGRAM_MAX_BYTES, now, NULL);
+
+    return r < 0 ? r : strcmp(now, hex) == 0;
 }
 
 /* Adds "prefix/name" of each regular file below fd. Takes ownership of fd. 0 or -errno. */

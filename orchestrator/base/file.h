@@ -37,6 +37,8 @@ int file_write_all(int fd, const void *data, size_t size);
 /* fsync of the folder that holds path. 0 or -errno. */
 int file_sync_parent(int dirfd, const char *path);
 
+/* Whether a file still has that SHA-256, 64 hex digits: 1, 0, or -errno (a program of over 4 GiB is -EFBIG). */
+int file_has_sha256(const char *path, const char *hex);
 /* SHA-256 of a file's bytes as 64 hex digits; a file over max_bytes is -EFBIG. 0 or -errno. */
 int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65],
                 uint64_t *ret_size);

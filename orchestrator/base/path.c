@@ -138,12 +138,13 @@ int path_mkdirs(const char *path, mode_t mode)
     }
 }
 
-/* Whether a component is "..". */
-static bool goes_up(const char *path)
+bool path_goes_up(const char *path)
 {
-    for (const char *p = path; (p = strstr(p, "/..")) != NULL; p += 3)
-        if (p[3] == '/' || p[3] == '\0')
+    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || p[2] == '\0'))
             return true;
+    }
     return false;
 }
 
@@ -153,7 +154,7 @@ static char *without_up(char *path)
     cleanup_free char *whole = path;
     char *out = xstrdup(""), *next;
 
-    if (!goes_up(path)) {
+    if (!path_goes_up(path)) {
         free(out);
         return steal_ptr(&whole);
     }

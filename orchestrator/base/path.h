@@ -10,6 +10,9 @@
 /* True for one safe path component: 1..255 bytes, not "." or "..", no '/', no control byte. */
 bool path_component_ok(const char *s);
 
+/* Whether a component of the path is "..". */
+bool path_goes_up(const char *path);
+
 /* True for a name that AFL++ takes for an instance and we take for campaigns and targets: 1..max of [A-Za-z0-9_-], not starting with '-'. */
 bool path_name_ok(const char *s, size_t max);
 

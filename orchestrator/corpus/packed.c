@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/sort.h"
 #include "base/tarin.h"
 #include "corpus/inputs.h"
@@ -98,16 +99,6 @@ static const char *own_name(const char *name)
         else
             return name;
     }
-}
-
-static bool goes_up(const char *name)
-{
-    for (const char *p = name; p != NULL; p = strchr(p, '/')) {
-        p += *p == '/';
-        if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || p[2] == '\0'))
-            return true;
-    }
-    return false;
 }
 
 /* Component by component, each by its bytes. */
@@ -201,7 +192,7 @@ static int take_member(struct reader *r, struct tarin *t, const struct tarin_mem
 
     if (m->kind != TARIN_FILE && m->kind != TARIN_HARDLINK)
         return 0;
-    if (goes_up(name))
+    if (path_goes_up(name))
         return err_set(err, -EBADMSG, "%s: %s: a name with \"..\" is not allowed", r->path, name);
     if (name[0] == '\0')
         return err_set(err, -EBADMSG, "%s: a member has no name", r->path);
@@ -323,7 +314,7 @@ bool packed_takes(const char *name)
 {
     const char *slash = strrchr(name, '/');
 
-    return !is_passed_over(name) && !goes_up(name) && name[0] != '\0' && name[0] != '/' &&
+    return !is_passed_over(name) && !path_goes_up(name) && name[0] != '\0' && name[0] != '/' &&
            strlen(name) <= TARIN_NAME_MAX && strcmp(slash != NULL ? slash + 1 : name, SETUP) != 0;
 }
 

@@ -14,23 +14,18 @@
 #include "plan/plan.h"
 #include "store/runs.h"
 
-#define PROGRAM_MAX_BYTES (4ULL << 30)
-
 static int check_program(const struct run_row *row, const struct plan_program *p)
 {
-    char now[65];
-    uint64_t size;
-
     if (p->path == NULL || p->sha256 == NULL || p->sha256[0] == '\0')
         return EXIT_DONE;
-    int rc = file_sha256(AT_FDCWD, p->path, PROGRAM_MAX_BYTES, now, &size);
+    int rc = file_has_sha256(p->path, p->sha256);
     if (rc == -ENOENT)
         return cmd_fail(&cmd_resume, EXIT_ERROR, "run %s cannot be resumed: %s is gone", row->id,
                         p->path);
     if (rc < 0)
         return cmd_fail(&cmd_resume, EXIT_ERROR, "run %s cannot be resumed: %s: %s", row->id,
                         p->path, strerror(-rc));
-    if (strcmp(now, p->sha256) != 0)
+    if (rc == 0)
         return cmd_fail(&cmd_resume, EXIT_ERROR,
                         "run %s cannot be resumed: %s was built anew since; start a new run",
                         row->id, p->path);

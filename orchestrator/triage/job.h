@@ -36,7 +36,6 @@
  * marker is the text on stderr that tells this failure, "" when only the signal does.
  * class in it is what the runs showed ("crash"), where the row's class may be "flaky".
  */
-#define JOB_PROGRAM_MAX  (4ULL << 30)
 #define JOB_RUNS         3         /* default number of runs of each program */
 #define JOB_MAX_BYTES    (4 << 20) /* of a job's or an answer's text */
 #define JOB_REPORT_MAX   65536     /* of "report" */

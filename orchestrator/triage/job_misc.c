@@ -156,11 +156,8 @@ static json_t *changed_programs(const json_t *programs)
 
     json_array_foreach (programs, i, p) {
         const char *was = json_str(p, "sha256", "");
-        char now[65];
 
-        if (was[0] != '\0' &&
-            (file_sha256(AT_FDCWD, json_str(p, "path", ""), JOB_PROGRAM_MAX, now, NULL) < 0 ||
-             strcmp(now, was) != 0))
+        if (was[0] != '\0' && file_has_sha256(json_str(p, "path", ""), was) != 1)
             (void)json_array_append_new(changed, json_string(json_str(p, "role", "program")));
     }
     return changed;
