@@ -100,15 +100,19 @@ before=$(status "$instance.execs_done")
 check "and executes" wait_for 10 counting "$before"
 
 # ---- afl-fuzz dies on it ---------------------------------------------------------------------
+# What it saved there, if anything, is taken in before it can back off: with space, then.
+down() {
+    is backing-off || is collecting
+}
 fill
 pid=$(status "$instance.pid")
 [ "$pid" -gt 1 ] && kill -KILL "$pid"
 back_off() {
-    room_gone && is backing-off
+    room_gone && down
 }
 check "one that ended on a full disk is not started on it" wait_for 20 back_off
 sleep 3
-check "nor given up" is backing-off
+check "nor given up" down
 rm "$FZ_STATE/filler"
 check "with space it is started again" wait_for 30 running
 
