@@ -20,6 +20,7 @@
 #include "store/runs.h"
 
 #define START_TRIES 3
+#define LOOK_MS     500 /* at an interrupt that came just before the wait */
 
 static int options_parse(const struct cmd_entry *e, int argc, char **argv,
                          struct spec_overrides *ov, const char **ret_file)
@@ -84,17 +85,23 @@ static bool run_known(const struct cmd_env *env, const char *run)
     return known;
 }
 
-/* By a connection of its own, as the other waits for the end of the start, which this brings about. */
-static void ask_stop(const struct cmd_env *env, const char *campaign, const char *run)
+/*
+ * By a connection of its own, as the other waits for the end of the start, which this brings about. False when it is to be
+ * asked again: fuzzd may read this before it has read the start.
+ */
+static bool ask_stop(const struct cmd_env *env, const char *campaign, const char *run)
 {
     json_t *args = json_pack("{s:s, s:s}", "name", campaign, "run", run), *answer = NULL;
     struct client *c = NULL;
+    bool stopped;
 
     if (client_open(env->state_dir, false, &c, NULL) == 0)
         (void)client_call(c, "stop", args, -1, &answer, NULL);
+    stopped = json_is_true(json_object_get(answer, "ok"));
     client_close(c);
     json_decref(args);
     json_decref(answer);
+    return stopped;
 }
 
 /*
@@ -115,12 +122,11 @@ static int call_start(const struct cmd_entry *e, const struct cmd_env *env,
 
         if (client_open(env->state_dir, true, &c, &err) < 0)
             break;
-        rc = client_call(c, "start", args, -1, ret_answer, &err);
-        while (rc == -EINTR) {
+        rc = client_call(c, "start", args, LOOK_MS, ret_answer, &err);
+        while (rc == -EINTR || rc == -ETIMEDOUT) {
             if (interrupted != NULL && *interrupted != 0 && !stopped)
-                ask_stop(env, campaign, run);
-            stopped = interrupted != NULL && *interrupted != 0;
-            rc = client_call_again(c, -1, ret_answer, &err);
+                stopped = ask_stop(env, campaign, run);
+            rc = client_call_again(c, LOOK_MS, ret_answer, &err);
         }
         if (rc == 0) {
             *ret_c = c;

@@ -70,3 +70,18 @@ for delay in 0.05 0.5 2; do
     assert_eq "run, interrupted after $delay s" 13 $?
     assert_eq "nothing goes on" 0 "$(sqlite3 "$FZ_STATE/state.db" "SELECT count(*) FROM runs WHERE state != 'ended'")"
 done
+
+# Nor where fuzzd is slow to read both, and may take the interrupt first.
+daemon=$("$FUZZCTL" status --json | jq .fuzzd.pid)
+for times in 1 2 3; do
+    [ "$daemon" -gt 1 ] && kill -STOP "$daemon"
+    env --default-signal=INT "$FUZZCTL" run "$T/slow.ini" >"$T/run.out" 2>"$T/run.err" &
+    behind=$!
+    sleep 0.5
+    [ "$behind" -gt 1 ] && kill -INT "$behind"
+    sleep 0.3
+    kill -CONT "$daemon"
+    wait "$behind"
+    assert_eq "run, interrupted before fuzzd heard of it ($times)" 13 $?
+    assert_match "ends before it fuzzes" "ended before it fuzzed" "$(cat "$T/run.err")"
+done
