@@ -146,9 +146,10 @@ check() {
     if "$@"; then ok "$fz_name"; else not_ok "$fz_name"; fi
 }
 
-# wait_for SECONDS CMD…: polls CMD five times a second until it succeeds; FZ_SLOW=N on a host that is N times slower.
+# wait_for SECONDS CMD…: polls CMD five times a second until it succeeds, on a busy host for twice as long;
+# FZ_SLOW=N on one that is N times slower.
 wait_for() {
-    fz_tries=$(($1 * 5 * ${FZ_SLOW:-1}))
+    fz_tries=$(($1 * 5 * ${FZ_SLOW:-2}))
     shift
     while ! "$@"; do
         fz_tries=$((fz_tries - 1))
