@@ -117,13 +117,14 @@ static uint32_t slot_now(const struct batch *b)
 }
 
 /* The harness is of no use any more; slot at is what it is blamed for. */
-static void lost(struct batch *b, uint32_t at, struct step *ret)
+static void lost(struct batch *b, uint32_t at, enum forkserver_loss loss, struct step *ret)
 {
     int status = 0;
 
     forkserver_stop(b->fs, &status);
     *ret = (struct step){.next = at, .ended = true};
     ret->run.end = FORKSERVER_LOST;
+    ret->run.loss = loss;
     ret->run.signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     ret->run.exit_code = WIFEXITED(status) && status != 0 ? WEXITSTATUS(status) : -1;
 }
@@ -145,7 +146,7 @@ static void ended(struct batch *b, uint32_t first, uint32_t end, uint32_t status
     *ret = (struct step){.next = at, .ended = true, .run = {.exit_code = -1}};
     if (status > 0xffff || WIFSTOPPED((int)status) ||
         !forkserver_judge(b->fs, status, killed, &ret->run)) {
-        lost(b, at, ret);
+        lost(b, at, FORKSERVER_BABBLED, ret);
         return;
     }
     /*
@@ -162,7 +163,7 @@ static void done(struct batch *b, uint32_t from, uint32_t end, bool last, uint32
     uint32_t word, status;
 
     if (value <= from || value > end) {
-        lost(b, from, ret);
+        lost(b, from, FORKSERVER_BABBLED, ret);
         return;
     }
     *ret = (struct step){.next = value};
@@ -190,13 +191,14 @@ static void time_over(struct batch *b, uint32_t first, uint32_t at, uint32_t end
         return;
     }
     if (rc < 0 || word != FZ_RING_ENDED) {
-        lost(b, at, ret);
+        lost(b, at, forkserver_loss_of(rc), ret);
         return;
     }
     ended(b, first, end, value, true, ret);
     /* The one that was struck is another. */
     if (ret->next != at)
-        ret->run = (struct forkserver_run){.end = FORKSERVER_LOST, .exit_code = -1};
+        ret->run = (struct forkserver_run){
+            .end = FORKSERVER_LOST, .loss = FORKSERVER_BABBLED, .exit_code = -1};
 }
 
 static void watch(struct batch *b, uint32_t first, uint32_t end, struct step *ret)
@@ -225,7 +227,7 @@ static void watch(struct batch *b, uint32_t first, uint32_t end, struct step *re
             return;
         }
         if (rc != -ETIMEDOUT) {
-            lost(b, now, ret);
+            lost(b, now, forkserver_loss_of(rc), ret);
             return;
         }
         if (now != at)
@@ -258,7 +260,7 @@ static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, s
     (void)lseek(fs->text_fd, 0, SEEK_SET);
     b->fresh = fs->child == 0;
     if (file_write_all(fs->control_fd, &word_go, sizeof(word_go)) < 0) {
-        lost(b, first, ret);
+        lost(b, first, FORKSERVER_DIED, ret);
         return 0;
     }
     if (b->fresh) {
@@ -266,7 +268,7 @@ static int go(struct batch *b, uint32_t first, uint32_t end, struct step *ret, s
         if (rc == -ECANCELED)
             return forkserver_give_up(fs, err);
         if (rc < 0 || word != FZ_RING_STARTED || pid <= 1 || pid > INT32_MAX) {
-            lost(b, first, ret);
+            lost(b, first, forkserver_loss_of(rc), ret);
             return 0;
         }
         fs->child = (pid_t)pid;
@@ -348,7 +350,7 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
         if (!st.ended && batch_slot_read(&b->fs->ring, b->maps, b->fs->greeting.map_bytes, k, ret))
             break;
         if (!st.ended)
-            lost(b, k, &st);
+            lost(b, k, FORKSERVER_BABBLED, &st);
         st.run.wall_us = deadline_now_us() - began_us;
         ended_result(b, &st, ret);
         if (st.run.end != FORKSERVER_LOST)

@@ -125,9 +125,9 @@ static int lost(struct forkserver *fs, enum forkserver_loss loss, struct forkser
     return 0;
 }
 
-static enum forkserver_loss loss_of(int rc)
+enum forkserver_loss forkserver_loss_of(int rc)
 {
-    return rc == -ETIMEDOUT ? FORKSERVER_SILENT : FORKSERVER_DIED;
+    return rc == -ETIMEDOUT ? FORKSERVER_SILENT : rc < 0 ? FORKSERVER_DIED : FORKSERVER_BABBLED;
 }
 
 bool forkserver_judge(struct forkserver *fs, uint32_t word, bool killed, struct forkserver_run *ret)
@@ -194,7 +194,8 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     if (rc == 0)
         rc = forkserver_word(fs, deadline_ms + GRACE_MS, &word);
     if (rc < 0)
-        return rc == -ECANCELED ? forkserver_give_up(fs, err) : lost(fs, loss_of(rc), ret);
+        return rc == -ECANCELED ? forkserver_give_up(fs, err)
+                                : lost(fs, forkserver_loss_of(rc), ret);
     fs->was_killed = 0;
     fs->child_waits = false;
     if (word == 0 || word > INT32_MAX || handshake_is_error(&fs->greeting, word, NULL))
@@ -211,7 +212,7 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
     if (rc == -ECANCELED)
         return forkserver_give_up(fs, err);
     if (rc < 0)
-        return lost(fs, loss_of(rc), ret);
+        return lost(fs, forkserver_loss_of(rc), ret);
     if (!forkserver_judge(fs, word, killed, &run))
         return lost(fs, FORKSERVER_BABBLED, ret);
     fs->answered = true;

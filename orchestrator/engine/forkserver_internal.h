@@ -63,5 +63,7 @@ bool forkserver_cancelled(const struct forkserver *fs);
 int forkserver_give_up(struct forkserver *fs, struct err *err);
 /* A word, by a deadline of clock_now_ms. 0, -ETIMEDOUT, -EPIPE (closed), -ECANCELED, -errno. */
 int forkserver_word(struct forkserver *fs, int64_t deadline_ms, uint32_t *ret);
+/* What an answer of it means for the server: 0, it was heard and was the wrong word. */
+enum forkserver_loss forkserver_loss_of(int rc);
 
 #endif

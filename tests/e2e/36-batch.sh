@@ -130,6 +130,15 @@ assert_match "and no other is" "^3 passed, 1 failed" "$(cat "$T/out")"
 assert_exit "distill sets it aside" 0 "$FUZZCTL" distill --jobs 1 --harness "$KIT" "$T/stateful" --json -o "$T/distilled"
 assert_eq "as unstable" "unstable" "$(jq -r '.set_aside[].why' "$T/out" | sort -u)"
 
+# ---- who stops its parent ------------------------------------------------------------------------
+mkdir "$T/stops"
+for c in abc H abd; do printf '%s' "$c" >"$T/stops/$c"; done
+for e in fork batch; do
+    assert_exit "$e: who stops its parent costs one input" 10 "$FUZZCTL" replay --engine $e --timeout 300ms --harness "$KIT" "$T/stops"
+    assert_match "$e: and is told as that" "H: lost: the program's fork server fell silent" "$(cat "$T/out")"
+    assert_match "$e: no other" "^2 passed, 1 failed" "$(cat "$T/out")"
+done
+
 # ---- memory ------------------------------------------------------------------------------------
 mkdir "$T/memory"
 for c in abc abd R abe abf; do printf '%s' "$c" >"$T/memory/$c"; done

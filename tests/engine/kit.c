@@ -119,6 +119,10 @@ int fz_one(const uint8_t *d, size_t n)
         kill(getppid(), SIGKILL);
         usleep(200000);
         break;
+    case 'H': /* its parent stops, and it does not end */
+        kill(getppid(), SIGSTOP);
+        for (;;)
+            pause();
     case 'F':
         leave_one();
         break;

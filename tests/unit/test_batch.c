@@ -325,6 +325,7 @@ static void who_fails_behind_others_only_is_told_apart(void **state)
 /* ---- the ring itself ---- */
 struct count {
     size_t done, lost;
+    enum forkserver_loss loss; /* of the last that was lost */
     size_t edges;
 };
 
@@ -335,6 +336,8 @@ static void count_done(void *ctx, size_t index, const struct batch_result *r)
     (void)index;
     c->done++;
     c->lost += r->run.end == FORKSERVER_LOST;
+    if (r->run.end == FORKSERVER_LOST)
+        c->loss = r->run.loss;
     c->edges = r->edges;
 }
 
@@ -372,6 +375,23 @@ static void large_inputs_many_inputs_and_fresh_processes(void **state)
     batch_close(b);
 }
 
+/* What it does told as what it is; where two words would do, neither is asked for. */
+static void assert_told(const char *mode, enum forkserver_loss loss)
+{
+    static const struct {
+        const char *mode;
+        enum forkserver_loss loss;
+    } told[] = {{"deaf", FORKSERVER_SILENT},       {"leaves", FORKSERVER_DIED},
+                {"garbage", FORKSERVER_BABBLED},   {"pid-one", FORKSERVER_BABBLED},
+                {"pid-none", FORKSERVER_BABBLED},  {"map-at", FORKSERVER_BABBLED},
+                {"undone", FORKSERVER_BABBLED},    {"wrong-word", FORKSERVER_BABBLED},
+                {"done-high", FORKSERVER_BABBLED}, {"done-none", FORKSERVER_BABBLED}};
+
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+        if (strcmp(told[i].mode, mode) == 0 && told[i].loss != loss)
+            fail_msg("%s: told as %d, not %d", mode, (int)loss, (int)told[i].loss);
+}
+
 static void lie(const char *mode, bool opens, size_t lost)
 {
     cleanup_free char *program = xasprintf("%s/tests/engine/liar", build);
@@ -395,6 +415,8 @@ static void lie(const char *mode, bool opens, size_t lost)
         rc = batch_run(b, in, 3, &calls, &err);
         if (rc == 0 && (c.done != 3 || c.lost != lost))
             fail_msg("%s: %zu results, %zu lost", mode, c.done, c.lost);
+        if (rc == 0 && c.lost > 0)
+            assert_told(mode, c.loss);
         if (rc < 0)
             assert_true(err.msg[0] != '\0' && c.done < 3);
     }
