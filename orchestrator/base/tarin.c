@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/tarhead.h"
 #include "base/unzstd.h"
 
 #define END_BYTES       1024                  /* two blocks of zeros */
@@ -29,6 +30,8 @@ struct tarin {
     struct archive_entry *entry;
     const char *block; /* given last, for what of it is behind the end mark */
     size_t block_bytes;
+    char *early; /* of the header, what was in the pieces before this one */
+    size_t early_bytes;
     uint64_t given;       /* or passed over, of the archive so far */
     uint64_t header_left; /* that may be given yet */
     uint64_t size, at;    /* of the member, and of it behind the piece */
@@ -59,12 +62,29 @@ static int failed(const struct tarin *t, struct err *err)
     return bad(t, err, why != NULL ? why : "no tar archive, or a damaged one");
 }
 
+/* Of the piece that is about to go, what belongs to the header that is being read. More than it may have is not asked for. */
+static void keep_early(struct tarin *t)
+{
+    const uint64_t begun = (uint64_t)archive_read_header_position(t->a);
+    const uint64_t at = t->given - t->block_bytes;
+    const uint64_t from = begun > at ? begun : at;
+    const size_t n = (size_t)(from < t->given ? t->given - from : 0);
+
+    if (t->header_left == UINT64_MAX || n == 0 || t->early_bytes > HEADER_MAX)
+        return;
+    t->early = xreallocarray(t->early, t->early_bytes + n, 1);
+    memcpy(t->early + t->early_bytes, t->block + (from - at), n);
+    t->early_bytes += n;
+}
+
 static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
 {
     struct tarin *t = ctx;
     const void *data = NULL;
-    ssize_t n = t->code < 0 ? t->code : unzstd_next(t->in, &data);
+    ssize_t n;
 
+    keep_early(t);
+    n = t->code < 0 ? t->code : unzstd_next(t->in, &data);
     if (n > 0 && (uint64_t)n > t->header_left) {
         t->why = "a member's header is too large";
         n = -EBADMSG;
@@ -143,6 +163,7 @@ void tarin_close(struct tarin *t)
     free(t->path);
     free(t->name);
     free(t->link);
+    free(t->early);
     free(t);
 }
 
@@ -235,11 +256,29 @@ static bool is_sparse(struct archive_entry *e, la_int64_t size)
     return any;
 }
 
+/* The whole header as it is in the archive; NULL when names are as they were told, else why not. */
+static const char *header_fault(struct tarin *t)
+{
+    const uint64_t begun = (uint64_t)archive_read_header_position(t->a);
+    const uint64_t at = t->given - t->block_bytes, n = header_bytes(t);
+    const uint64_t from = begun > at ? begun : at, end = begun + n;
+    const size_t late = (size_t)(end > from ? end - from : 0);
+
+    if (end > t->given || t->early_bytes + late != n)
+        return "no tar archive, or a damaged one";
+    if (t->early_bytes == 0)
+        return tarhead_fault(t->block + (from - at), late);
+    t->early = xreallocarray(t->early, (size_t)n, 1);
+    memcpy(t->early + t->early_bytes, t->block + (from - at), late);
+    return tarhead_fault(t->early, (size_t)n);
+}
+
 /* 1, or -EBADMSG. */
 static int member(struct tarin *t, struct tarin_member *ret, struct err *err)
 {
     const la_int64_t size = archive_entry_size(t->entry);
     enum tarin_kind kind;
+    const char *why;
 
     if (header_bytes(t) > HEADER_MAX)
         return bad(t, err, "a member's header is too large");
@@ -256,6 +295,9 @@ static int member(struct tarin *t, struct tarin_member *ret, struct err *err)
     kind = kind_of(t->entry, t->name);
     if (is_sparse(t->entry, size))
         return bad(t, err, "sparse files are not allowed");
+    why = header_fault(t);
+    if (why != NULL)
+        return bad(t, err, why);
     if (kind == TARIN_FILE && archive_entry_filetype(t->entry) != AE_IFREG)
         return bad(t, err, "a member is of a kind that is not known");
     if (kind == TARIN_HARDLINK && size > 0)
@@ -312,6 +354,7 @@ int tarin_next(struct tarin *t, struct tarin_member *ret, struct err *err)
     t->in_member = false;
     t->size = t->at = t->piece_bytes = 0;
     t->header_left = HEADER_READ_MAX;
+    t->early_bytes = 0;
     rc = t->opened ? ARCHIVE_OK : archive_read_open2(t->a, t, NULL, on_read, on_skip, NULL);
     t->opened = true;
     if (rc == ARCHIVE_OK)

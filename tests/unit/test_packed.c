@@ -28,6 +28,7 @@
 /* clang-format on */
 
 #define BLOCK    512
+#define PIECE    (256 << 10) /* of a file, at a time */
 #define TAR_ROOM (3 << 20)
 #define MAX      (1 << 20)
 
@@ -283,6 +284,32 @@ static void names_and_sizes_told_ahead_count(void **state)
     assert_list((const char *const[]){"a=b\n\xff", "2", name, "1", "z/link", "2", NULL});
 }
 
+static void a_header_is_looked_at_wherever_pieces_of_the_file_end(void **state)
+{
+    static const char attribute[] = "23 SCHILY.xattr.a=\0\1\0=\n11 path=zz\n";
+    static const char zero[] = "13 path=zz\0b\n";
+    static char fill[PIECE];
+
+    (void)state;
+    for (size_t back = 0; back <= 5; back++) {
+        const size_t n = sizeof(fill) - BLOCK - back * BLOCK;
+
+        memset(fill, 'f', n);
+        fill[n] = '\0';
+        add('0', "fill", fill, n);
+        add('x', "PaxHeader", attribute, sizeof(attribute) - 1);
+        add('0', "a", "1", 1);
+        end();
+        assert_list((const char *const[]){"fill", fill, "zz", "1", NULL});
+        tar_n = 0;
+        add('0', "fill", fill, n);
+        add('x', "PaxHeader", zero, sizeof(zero) - 1);
+        add('0', "a", "1", 1);
+        end();
+        assert_tar_refused("a member's name has a zero byte in it");
+    }
+}
+
 static void what_is_no_right_archive_is_refused(void **state)
 {
     static const char map[600] = "1\n1\n1\n";
@@ -339,6 +366,23 @@ static void what_is_no_right_archive_is_refused(void **state)
     add('0', "a", "1", 1);
     end();
     assert_tar_refused("malformed pax");
+    add('x', "PaxHeader", "13 path=a\0b\n", 12);
+    add('0', "a", "1", 1);
+    end();
+    assert_tar_refused("malformed pax");
+    add('0', "before", "1", 1);
+    add('x', "PaxHeader", "12 path=a\0b\n", 12);
+    add('0', "a", "1", 1);
+    end();
+    assert_tar_refused("a member's name has a zero byte in it");
+    add('x', "PaxHeader", "9 size=1\n15 linkpath=\0b\n", 24);
+    add_link('1', "l", "before");
+    end();
+    assert_tar_refused("a member's name has a zero byte in it");
+    add('L', "././@LongLink", "a\0b", 4);
+    add('0', "a", "1", 1);
+    end();
+    assert_tar_refused("a member's name has a zero byte in it");
     add_pax("999999 path=a\n");
     add('0', "a", "1", 1);
     end();
@@ -652,6 +696,7 @@ int main(void)
         cmocka_unit_test_setup(a_hard_link_is_the_file_before_it, begin),
         cmocka_unit_test_setup(names_and_sizes_told_ahead_count, begin),
         cmocka_unit_test_setup(names_are_bytes, begin),
+        cmocka_unit_test_setup(a_header_is_looked_at_wherever_pieces_of_the_file_end, begin),
         cmocka_unit_test_setup(what_is_no_right_archive_is_refused, begin),
         cmocka_unit_test_setup(a_header_has_its_bounds, begin),
         cmocka_unit_test_setup(an_empty_archive_has_no_inputs, begin),
