@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "ctl/client.h"
+#include "spec/spec.h"
 #include "store/db.h"
 #include "store/runs.h"
 
@@ -44,6 +45,16 @@ int cmd_usage(const struct cmd_entry *e);
 /* What is missing or too much on the command line, then the usage line, of sub where that is not NULL; EXIT_USAGE. */
 int cmd_misuse(const struct cmd_entry *e, const struct cmd_sub *sub, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/*
+ * Whether the words (NULL-terminated, behind the options) are those the verb takes: names says what each is (NULL-terminated; CMD_MORE
+ * as the last: any number more), the first `needed` have to be there. EXIT_DONE, or cmd_misuse with what is missing or too much.
+ */
+#define CMD_MORE "..."
+int cmd_words(const struct cmd_entry *e, const struct cmd_sub *sub, char *const *words,
+              const char *const *names, size_t needed);
+/* The same of a verb without options of its own; the words begin at argv[optind] then. */
+int cmd_plain(const struct cmd_entry *e, const struct cmd_sub *sub, int argc, char **argv,
+              const char *const *names, size_t needed);
 /* That of a subcommand. */
 int cmd_sub_usage(const struct cmd_entry *e, const struct cmd_sub *sub);
 /* The subcommand of that name, or NULL. */
@@ -102,6 +113,9 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out);
 int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env,
                    const volatile sig_atomic_t *interrupted, int argc, char **argv,
                    struct client **ret_c, char **ret_name, char **ret_run);
+/* The options of start and plan, and the one campaign file. Exit code; all is borrowed from argv. */
+int cmd_spec_options(const struct cmd_entry *e, int argc, char **argv, struct spec_overrides *ov,
+                     const char **ret_file);
 /* Prints JSON as one document with a newline. */
 void cmd_print_json(const json_t *j);
 void cmd_print_json_take(json_t *j); /* takes the reference */

@@ -71,19 +71,20 @@ static void print_all(const struct cmd_env *env, const struct run_row *run,
 
 static int artifacts_exec(struct cmd_env *env, int argc, char **argv)
 {
+    static const char *const names[] = {"campaign", NULL};
     struct artifact_row *rows = NULL;
     struct run_row run = {0};
     struct err err = {0};
     size_t n = 0;
-    int code, r;
+    int code = cmd_plain(&cmd_artifacts, NULL, argc, argv, names, 0), r;
 
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cmd_usage(&cmd_artifacts);
+    if (code != EXIT_DONE)
+        return code;
     code = cmd_adopt(&cmd_artifacts, env);
     if (code != EXIT_DONE)
         return code;
     struct db *db = NULL;
-    code = cmd_run_find(&cmd_artifacts, env, argv[1], &db, &run);
+    code = cmd_run_find(&cmd_artifacts, env, argv[optind], &db, &run);
     if (code != EXIT_DONE)
         return code;
     r = artifact_list(db, run.id, &rows, &n, &err);

@@ -21,6 +21,7 @@
 
 #define SUFFIX      ".tar.zst"
 #define PREFIX_MIN  4
+#define ONE         "file or bucket"
 #define BUNDLES_MAX 100000
 
 static const struct cmd_sub sub_make, sub_list, sub_show, sub_verify, sub_unpack;
@@ -150,14 +151,18 @@ static int make_by_bucket(const struct cmd_env *env, struct db *db, const char *
 
 static int do_make(struct cmd_env *env, int argc, char **argv)
 {
+    static const char *const names[] = {"campaign", "bucket", NULL};
     struct run_row run = {0};
     struct err err = {0};
     struct db *db;
     json_t *paths;
     int code = EXIT_DONE, r;
 
-    if (argc > 3)
-        return cmd_sub_usage(&cmd_bundle, &sub_make);
+    code = cmd_plain(&cmd_bundle, &sub_make, argc, argv, names, 0);
+    if (code != EXIT_DONE)
+        return code;
+    argc -= optind - 1;
+    argv += optind - 1;
     db = cmd_open_db(&cmd_bundle, env, &code);
     if (db == NULL)
         return code;
@@ -200,11 +205,10 @@ static int do_list(struct cmd_env *env, int argc, char **argv)
     struct strv found = {0};
     json_t *list, *b;
     size_t i;
-    int code = EXIT_DONE;
+    int code = cmd_plain(&cmd_bundle, &sub_list, argc, argv, (const char *const[]){NULL}, 0);
 
-    (void)argv;
-    if (argc > 1)
-        return cmd_sub_usage(&cmd_bundle, &sub_list);
+    if (code != EXIT_DONE)
+        return code;
     list = json_array();
     bundles_find(env, "", &found);
     for (i = 0; i < found.n; i++) {
@@ -278,11 +282,12 @@ static int do_show(struct cmd_env *env, int argc, char **argv)
     cleanup_free char *path = NULL;
     json_t *doc = NULL;
     struct err err = {0};
-    int code = EXIT_DONE, r;
+    int code = cmd_plain(&cmd_bundle, &sub_show, argc, argv, (const char *const[]){ONE, NULL}, 1),
+        r;
 
-    if (argc != 2)
-        return cmd_sub_usage(&cmd_bundle, &sub_show);
-    path = bundle_named(env, argv[1], &code);
+    if (code != EXIT_DONE)
+        return code;
+    path = bundle_named(env, argv[optind], &code);
     if (path == NULL)
         return code;
     r = bundle_list(path, &doc, &err);
@@ -299,12 +304,13 @@ static int do_show(struct cmd_env *env, int argc, char **argv)
 static int do_verify(struct cmd_env *env, int argc, char **argv)
 {
     json_t *list;
-    int code = EXIT_DONE;
+    int code = cmd_plain(&cmd_bundle, &sub_verify, argc, argv,
+                         (const char *const[]){ONE, CMD_MORE, NULL}, 1);
 
-    if (argc < 2)
-        return cmd_sub_usage(&cmd_bundle, &sub_verify);
+    if (code != EXIT_DONE)
+        return code;
     list = json_array();
-    for (int i = 1; i < argc; i++) {
+    for (int i = optind; i < argc; i++) {
         cleanup_free char *path = NULL;
         struct err err = {0};
         int one = EXIT_DONE, r;
@@ -337,18 +343,20 @@ static int do_unpack(struct cmd_env *env, int argc, char **argv)
 {
     cleanup_free char *path = NULL;
     struct err err = {0};
-    int code = EXIT_DONE, r;
+    int code = cmd_plain(&cmd_bundle, &sub_unpack, argc, argv,
+                         (const char *const[]){ONE, "folder to unpack into", NULL}, 2),
+        r;
 
-    if (argc != 3)
-        return cmd_sub_usage(&cmd_bundle, &sub_unpack);
-    path = bundle_named(env, argv[1], &code);
+    if (code != EXIT_DONE)
+        return code;
+    path = bundle_named(env, argv[optind], &code);
     if (path == NULL)
         return code;
-    r = bundle_unpack(path, argv[2], &err);
+    r = bundle_unpack(path, argv[optind + 1], &err);
     if (r < 0)
         return cmd_fail(&cmd_bundle, code_of(path, r), "%s", err.msg);
     if (!env->quiet && !env->json) {
-        cleanup_free char *dir = fields_safe(argv[2]);
+        cleanup_free char *dir = fields_safe(argv[optind + 1]);
 
         (void)printf("%s: good, unpacked into %s; repro.sh in it runs the input\n", path, dir);
     }
@@ -357,12 +365,6 @@ static int do_unpack(struct cmd_env *env, int argc, char **argv)
 
 static int bundle_exec(struct cmd_env *env, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        const struct cmd_sub *sub = cmd_sub_find(&cmd_bundle, argv[1]);
-
-        if (argv[i][0] == '-')
-            return sub != NULL ? cmd_sub_usage(&cmd_bundle, sub) : cmd_usage(&cmd_bundle);
-    }
     return cmd_sub_run(&cmd_bundle, env, argc, argv);
 }
 

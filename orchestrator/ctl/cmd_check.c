@@ -194,21 +194,21 @@ static void check_folder(struct check *c, const char *path)
 
 static int check_exec(struct cmd_env *env, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"effective", no_argument, NULL, 'e'}, {"json", no_argument, NULL, 'j'}, {0}};
+    static const struct option options[] = {{"effective", no_argument, NULL, 'e'}, {0}};
+    static const char *const names[] = {"campaign file or folder of them", CMD_MORE, NULL};
     struct check c = {.env = env, .json = env->json, .code = EXIT_DONE};
     int opt;
     optind = 1;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (opt == 'e')
-            c.effective = true;
-        else if (opt == 'j')
-            c.json = true;
-        else
+        if (opt != 'e')
             return cmd_usage(&cmd_check);
+        c.effective = true;
     }
-    if (optind == argc || (c.json && c.effective))
-        return cmd_usage(&cmd_check);
+    opt = cmd_words(&cmd_check, NULL, argv + optind, names, 1);
+    if (opt != EXIT_DONE)
+        return opt;
+    if (c.json && c.effective)
+        return cmd_misuse(&cmd_check, NULL, "--effective and --json do not go together");
     if (c.json)
         c.files = json_array();
     for (int i = optind; i < argc; i++) {

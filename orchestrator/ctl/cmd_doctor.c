@@ -66,17 +66,15 @@ static void print_text(const struct doctor *d, const struct cmd_env *env)
 static int doctor_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct doctor d = {.state_dir = env->state_dir, .checks = json_array()};
-    bool json = env->json;
+    const int code = cmd_plain(&cmd_doctor, NULL, argc, argv, (const char *const[]){NULL}, 0);
 
-    if (argc == 2 && strcmp(argv[1], "--json") == 0)
-        json = true;
-    else if (argc != 1) {
+    if (code != EXIT_DONE) {
         json_decref(d.checks);
-        return cmd_usage(&cmd_doctor);
+        return code;
     }
     doctor_isolation(&d);
     doctor_host(&d);
-    if (json) {
+    if (env->json) {
         json_t *j =
             json_pack("{s:i, s:b, s:O}", "version", 1, "ok", (int)(d.bad == 0), "checks", d.checks);
 

@@ -28,15 +28,19 @@ static int help_verb(const struct cmd_entry *e, const char *sub_name)
 
 static int help_exec(struct cmd_env *env, int argc, char **argv)
 {
+    static const char *const names[] = {"verb", "subcommand", NULL};
+    const int code = cmd_plain(&cmd_help, NULL, argc, argv, names, 0);
+    char *const *words = argv + optind;
+
     (void)env;
-    if (argc > 3)
-        return cmd_usage(&cmd_help);
-    for (size_t i = 0; argc > 1 && cmd_table[i] != NULL; i++) {
-        if (strcmp(cmd_table[i]->name, argv[1]) == 0)
-            return help_verb(cmd_table[i], argc > 2 ? argv[2] : NULL);
+    if (code != EXIT_DONE)
+        return code;
+    for (size_t i = 0; words[0] != NULL && cmd_table[i] != NULL; i++) {
+        if (strcmp(cmd_table[i]->name, words[0]) == 0)
+            return help_verb(cmd_table[i], words[1]);
     }
-    if (argc > 1)
-        return cmd_fail(&cmd_help, EXIT_USAGE, "no verb \"%s\"", argv[1]);
+    if (words[0] != NULL)
+        return cmd_fail(&cmd_help, EXIT_USAGE, "no verb \"%s\"", words[0]);
     puts("usage: fuzzctl [--state DIR] [--json] [-q|--quiet] [--no-color] VERB ...\n");
     for (size_t i = 0; cmd_table[i] != NULL; i++)
         printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->help);

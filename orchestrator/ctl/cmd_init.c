@@ -154,6 +154,7 @@ static int init_exec(struct cmd_env *env, int argc, char **argv)
         {"output", required_argument, NULL, 'o'}, {"name", required_argument, NULL, 'n'},
         {"seeds", required_argument, NULL, 's'},  {"dictionary", required_argument, NULL, 'x'},
         {"force", no_argument, NULL, 'f'},        {0}};
+    static const char *const names[] = {"program", CMD_MORE, NULL};
     struct init in = {0};
     struct strv args = {0};
     int opt;
@@ -180,8 +181,9 @@ static int init_exec(struct cmd_env *env, int argc, char **argv)
             return cmd_usage(&cmd_init);
         }
     }
-    if (optind == argc)
-        return cmd_usage(&cmd_init);
+    opt = cmd_words(&cmd_init, NULL, argv + optind, names, 1);
+    if (opt != EXIT_DONE)
+        return opt;
     if (in.name != NULL && !path_name_ok(in.name, 40))
         return cmd_fail(&cmd_init, EXIT_USAGE,
                         "\"%s\" is no name; allowed: 1 to 40 of [A-Za-z0-9_-]", in.name);

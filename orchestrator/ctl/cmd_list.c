@@ -88,12 +88,10 @@ static int list_exec(struct cmd_env *env, int argc, char **argv)
     struct db *db = NULL;
     struct err err = {0};
     size_t n = 0;
-    int code, r;
+    int code = cmd_plain(&cmd_list, NULL, argc, argv, (const char *const[]){NULL}, 0), r;
 
-    (void)argv;
-    if (argc > 1)
-        return cmd_usage(&cmd_list);
-    code = cmd_adopt(&cmd_list, env);
+    if (code == EXIT_DONE)
+        code = cmd_adopt(&cmd_list, env);
     if (code != EXIT_DONE)
         return code;
     r = db_open(env->state_dir, false, &db, &err);

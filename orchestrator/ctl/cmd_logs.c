@@ -157,6 +157,7 @@ static char *logs_names(const char *state_dir, const char *run_dir)
 
 static int logs_exec(struct cmd_env *env, int argc, char **argv)
 {
+    static const char *const names[] = {"campaign", "instance", NULL};
     uint64_t n_lines = LINES_DEFAULT;
     int opt;
 
@@ -168,8 +169,9 @@ static int logs_exec(struct cmd_env *env, int argc, char **argv)
             return cmd_fail(&cmd_logs, EXIT_USAGE,
                             "-n: \"%s\" is not a number of lines; allowed: 1 to 1000000", optarg);
     }
-    if (argc - optind < 1 || argc - optind > 2)
-        return cmd_usage(&cmd_logs);
+    opt = cmd_words(&cmd_logs, NULL, argv + optind, names, 1);
+    if (opt != EXIT_DONE)
+        return opt;
     const char *name = argv[optind];
     const char *instance = argv[optind + 1];
 

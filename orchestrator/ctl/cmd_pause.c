@@ -23,11 +23,14 @@ static int pause_nothing(struct cmd_env *env, const char *name)
 
 static int pause_exec(struct cmd_env *env, int argc, char **argv)
 {
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cmd_usage(&cmd_pause);
-    const char *name = argv[1];
+    static const char *const names[] = {"campaign", NULL};
+    int code = cmd_plain(&cmd_pause, NULL, argc, argv, names, 0);
+
+    if (code != EXIT_DONE)
+        return code;
+    const char *name = argv[optind];
     struct client *c = NULL;
-    int code = cmd_live(&cmd_pause, env, &c);
+    code = cmd_live(&cmd_pause, env, &c);
     if (code != EXIT_DONE)
         return code;
     if (c == NULL)

@@ -15,8 +15,9 @@ struct report_args {
     bool md;
 };
 
-static bool args_parse(int argc, char **argv, struct report_args *ret)
+static int args_parse(int argc, char **argv, bool json, struct report_args *ret)
 {
+    static const char *const names[] = {"campaign", NULL};
     static const struct option options[] = {
         {"run", required_argument, NULL, 'r'}, {"md", no_argument, NULL, 'm'}, {0}};
     int opt;
@@ -28,12 +29,12 @@ static bool args_parse(int argc, char **argv, struct report_args *ret)
         else if (opt == 'm')
             ret->md = true;
         else
-            return false;
+            return cmd_usage(&cmd_report);
     }
-    if (argc - optind > 1)
-        return false;
+    if (ret->md && json)
+        return cmd_misuse(&cmd_report, NULL, "--md and --json do not go together");
     ret->campaign = argv[optind];
-    return true;
+    return cmd_words(&cmd_report, NULL, argv + optind, names, 0);
 }
 
 /* A run without a verdict has not ended: neither success nor a verdict's code. */
@@ -49,11 +50,10 @@ static int report_exec(struct cmd_env *env, int argc, char **argv)
     struct report_args args = {0};
     struct err err = {0};
     json_t *model = NULL;
-    int code = EXIT_DONE;
+    int code = args_parse(argc, argv, env->json, &args);
 
-    if (!args_parse(argc, argv, &args) || (args.md && env->json))
-        return cmd_usage(&cmd_report);
-    code = cmd_adopt(&cmd_report, env);
+    if (code == EXIT_DONE)
+        code = cmd_adopt(&cmd_report, env);
     if (code != EXIT_DONE)
         return code;
     struct db *db = cmd_open_db(&cmd_report, env, &code);

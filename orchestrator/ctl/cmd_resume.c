@@ -123,12 +123,15 @@ static void say(const json_t *answer)
 
 static int resume_exec(struct cmd_env *env, int argc, char **argv)
 {
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cmd_usage(&cmd_resume);
-    const char *name = argv[1];
+    static const char *const names[] = {"campaign", NULL};
+    int code = cmd_plain(&cmd_resume, NULL, argc, argv, names, 0);
+
+    if (code != EXIT_DONE)
+        return code;
+    const char *name = argv[optind];
     struct client *c = NULL;
     json_t *answer = NULL;
-    int code = cmd_live(&cmd_resume, env, &c);
+    code = cmd_live(&cmd_resume, env, &c);
 
     if (code == EXIT_DONE && name != NULL)
         code = check_index(env, name);

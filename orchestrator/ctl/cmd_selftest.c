@@ -44,6 +44,7 @@ static int options_parse(int argc, char **argv, struct options *o)
         {"keep", no_argument, NULL, 'k'},
         {0},
     };
+    static const char *const names[] = {"campaign file", NULL};
     struct manyrun_limits limits = {0};
     int opt;
 
@@ -69,8 +70,9 @@ static int options_parse(int argc, char **argv, struct options *o)
             return cmd_usage(&cmd_selftest);
         }
     }
-    if (argc - optind > 1)
-        return cmd_usage(&cmd_selftest);
+    opt = cmd_words(&cmd_selftest, NULL, argv + optind, names, 0);
+    if (opt != EXIT_DONE)
+        return opt;
     o->spec = optind < argc ? argv[optind] : DEFAULT_SPEC;
     if (optind == argc && access(DEFAULT_SPEC, R_OK) != 0)
         return cmd_fail(&cmd_selftest, EXIT_USAGE,

@@ -22,8 +22,8 @@
 #define START_TRIES 3
 #define LOOK_MS     500 /* at an interrupt that came just before the wait */
 
-static int options_parse(const struct cmd_entry *e, int argc, char **argv,
-                         struct spec_overrides *ov, const char **ret_file)
+int cmd_spec_options(const struct cmd_entry *e, int argc, char **argv, struct spec_overrides *ov,
+                     const char **ret_file)
 {
     static const struct option options[] = {
         {"budget", required_argument, NULL, 'b'},
@@ -34,6 +34,7 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
         {"oversubscribe", no_argument, NULL, 'o'},
         {0},
     };
+    static const char *const names[] = {"campaign file", NULL};
     int opt;
 
     optind = 1;
@@ -61,13 +62,8 @@ static int options_parse(const struct cmd_entry *e, int argc, char **argv,
             return cmd_usage(e);
         }
     }
-    if (argc - optind != 1)
-        return argc - optind < 1
-                   ? cmd_misuse(e, NULL, "no campaign file is named")
-                   : cmd_misuse(e, NULL, "one campaign file at a time: %s is one too many",
-                                argv[optind + 1]);
     *ret_file = argv[optind];
-    return EXIT_DONE;
+    return cmd_words(e, NULL, argv + optind, names, 1);
 }
 
 static bool run_known(const struct cmd_env *env, const char *run)
@@ -172,7 +168,7 @@ int cmd_start_file(const struct cmd_entry *e, const struct cmd_env *env,
 {
     struct spec_overrides ov = {0};
     const char *file = NULL;
-    int code = options_parse(e, argc, argv, &ov, &file);
+    int code = cmd_spec_options(e, argc, argv, &ov, &file);
 
     if (code != EXIT_DONE)
         return code;

@@ -182,13 +182,16 @@ void cmd_status_print(const json_t *campaign, bool instances, FILE *out)
 
 static int status_exec(struct cmd_env *env, int argc, char **argv)
 {
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cmd_usage(&cmd_status);
-    struct client *c = NULL;
-    int code = cmd_live(&cmd_status, env, &c);
+    static const char *const names[] = {"campaign", NULL};
+    int code = cmd_plain(&cmd_status, NULL, argc, argv, names, 0);
+
     if (code != EXIT_DONE)
         return code;
-    json_t *doc = cmd_status_doc(&cmd_status, env, &c, argv[1], &code);
+    struct client *c = NULL;
+    code = cmd_live(&cmd_status, env, &c);
+    if (code != EXIT_DONE)
+        return code;
+    json_t *doc = cmd_status_doc(&cmd_status, env, &c, argv[optind], &code);
     client_close(c);
     if (doc == NULL)
         return code;

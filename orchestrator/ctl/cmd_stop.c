@@ -41,6 +41,7 @@ static int stop_nothing(struct cmd_env *env, const char *name)
 static int stop_exec(struct cmd_env *env, int argc, char **argv)
 {
     static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {0}};
+    static const char *const names[] = {"campaign", NULL};
     bool all = false;
     int opt;
 
@@ -51,11 +52,15 @@ static int stop_exec(struct cmd_env *env, int argc, char **argv)
         all = true;
     }
     const char *name = argv[optind];
-    if (argc - optind > 1 || (all && name != NULL))
-        return cmd_usage(&cmd_stop);
+    int code = cmd_words(&cmd_stop, NULL, argv + optind, names, 0);
+
+    if (code == EXIT_DONE && all && name != NULL)
+        code = cmd_misuse(&cmd_stop, NULL, "--all and %s do not go together", name);
+    if (code != EXIT_DONE)
+        return code;
 
     struct client *c = NULL;
-    int code = cmd_live(&cmd_stop, env, &c);
+    code = cmd_live(&cmd_stop, env, &c);
     if (code != EXIT_DONE)
         return code;
     if (c == NULL)

@@ -70,6 +70,8 @@ int cmd_sub_run(const struct cmd_entry *e, struct cmd_env *env, int argc, char *
     }
     if (argc > 1)
         (void)cmd_fail(e, EXIT_USAGE, "no subcommand \"%s\"", argv[1]);
+    else
+        (void)cmd_fail(e, EXIT_USAGE, "no subcommand is named");
     (void)fprintf(stderr, "usage: fuzzctl %s %s\n\n", e->name, e->usage);
     cmd_sub_list(e, stderr);
     return EXIT_USAGE;

@@ -141,14 +141,15 @@ static int tell(const struct cmd_env *env, const struct outcome *o)
 
 static int verify_exec(struct cmd_env *env, int argc, char **argv)
 {
+    static const char *const names[] = {"campaign", NULL};
     struct outcome o = {0};
     struct err err = {0};
     bool running = false;
     int code = EXIT_DONE, r;
 
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-        return cmd_usage(&cmd_verify);
-    code = cmd_adopt(&cmd_verify, env);
+    code = cmd_plain(&cmd_verify, NULL, argc, argv, names, 0);
+    if (code == EXIT_DONE)
+        code = cmd_adopt(&cmd_verify, env);
     if (code != EXIT_DONE)
         return code;
     struct db *db = cmd_open_db(&cmd_verify, env, &code);
@@ -158,14 +159,14 @@ static int verify_exec(struct cmd_env *env, int argc, char **argv)
     o.notes = json_array();
     o.open = json_array();
     o.lost = json_array();
-    r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
+    r = verify_once(db, env->state_dir, argv[optind], &o, &running, &err);
     if (r == 0 && running && o.n_diffs > 0) {
         (void)sleep(SECOND_LOOK_S);
-        r = verify_once(db, env->state_dir, argv[1], &o, &running, &err);
+        r = verify_once(db, env->state_dir, argv[optind], &o, &running, &err);
     }
     db_close(db);
     if (r == 0)
-        r = keptdir_sum(env->state_dir, argv[1], &o.kept, &err);
+        r = keptdir_sum(env->state_dir, argv[optind], &o.kept, &err);
     if (r < 0)
         code = cmd_fail(&cmd_verify, r == -ENOENT ? EXIT_NO_CAMPAIGN : EXIT_ERROR, "%s", err.msg);
     else

@@ -13,9 +13,10 @@
 
 static int version_exec(struct cmd_env *env, int argc, char **argv)
 {
-    (void)argv;
-    if (argc > 1)
-        return cmd_usage(&cmd_version);
+    const int code = cmd_plain(&cmd_version, NULL, argc, argv, (const char *const[]){NULL}, 0);
+
+    if (code != EXIT_DONE)
+        return code;
     if (env->json) {
         json_t *j =
             json_pack("{s:i, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "version", 1, "fuzzctl",

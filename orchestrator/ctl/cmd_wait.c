@@ -34,6 +34,7 @@ static int verdict_from_index(struct cmd_env *env, const char *name)
 static int wait_exec(struct cmd_env *env, int argc, char **argv)
 {
     static const struct option options[] = {{"timeout", required_argument, NULL, 't'}, {0}};
+    static const char *const names[] = {"campaign", NULL};
     int64_t timeout_ms = -1;
     int opt;
 
@@ -46,12 +47,13 @@ static int wait_exec(struct cmd_env *env, int argc, char **argv)
                             "--timeout: \"%s\" is not a duration; allowed: 500ms, 90, 10m, 1h30m",
                             optarg);
     }
-    if (argc - optind > 1)
-        return cmd_usage(&cmd_wait);
     const char *name = argv[optind];
+    int code = cmd_words(&cmd_wait, NULL, argv + optind, names, 0);
 
+    if (code != EXIT_DONE)
+        return code;
     struct client *c = NULL;
-    int code = cmd_live(&cmd_wait, env, &c);
+    code = cmd_live(&cmd_wait, env, &c);
     if (code != EXIT_DONE)
         return code;
     if (c == NULL)

@@ -261,6 +261,7 @@ static int collect(struct run *r, char **words_given, int n)
 static int add_exec(struct cmd_env *env, int argc, char **argv)
 {
     static const struct option options[] = {{"wait", required_argument, NULL, 'w'}, {0}};
+    static const char *const names[] = {"campaign", "target", "file", CMD_MORE, NULL};
     struct run r = {.env = env, .wait_ms = WAIT_MS};
     int opt, code;
 
@@ -272,11 +273,9 @@ static int add_exec(struct cmd_env *env, int argc, char **argv)
             return cmd_fail(&cmd_corpus, EXIT_USAGE,
                             "add: --wait %s: allowed is a time up to 24h, as in 0s or 5m", optarg);
     }
-    if (argc - optind < 3)
-        return cmd_misuse(&cmd_corpus, &corpus_add, "no %s is named",
-                          argc - optind < 1   ? "campaign"
-                          : argc - optind < 2 ? "target"
-                                              : "file");
+    code = cmd_words(&cmd_corpus, &corpus_add, argv + optind, names, 3);
+    if (code != EXIT_DONE)
+        return code;
     r.campaign = argv[optind];
     r.target = argv[optind + 1];
     code = collect(&r, argv + optind + 2, argc - optind - 2);

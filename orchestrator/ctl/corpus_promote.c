@@ -136,6 +136,7 @@ static int promote_exec(struct cmd_env *env, int argc, char **argv)
     static const struct option options[] = {
         {"spec", required_argument, NULL, 's'}, {"name", required_argument, NULL, 'n'}, {0}};
     cleanup_free char *slug = NULL;
+    static const char *const names[] = {"target", "input", CMD_MORE, NULL};
     const char *spec_path = NULL;
     int opt;
 
@@ -150,9 +151,9 @@ static int promote_exec(struct cmd_env *env, int argc, char **argv)
             return cmd_sub_usage(&cmd_corpus, &corpus_promote);
         }
     }
-    if (argc - optind < 2)
-        return cmd_misuse(&cmd_corpus, &corpus_promote, "no %s is named",
-                          argc - optind < 1 ? "target" : "input");
+    opt = cmd_words(&cmd_corpus, &corpus_promote, argv + optind, names, 2);
+    if (opt != EXIT_DONE)
+        return opt;
     if (slug != NULL && slug[0] == '\0')
         return cmd_fail(&cmd_corpus, EXIT_USAGE, "promote: --name has no letter or digit");
     struct run run = {.env = env, .slug = slug, .list = json_array()};

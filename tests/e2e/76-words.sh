@@ -7,6 +7,57 @@ need fuzzctl fuzzd fuzz-keeper fuzz-triage harnesses/chunk_frame/afl
 
 chunk_spec w 100s
 
+# ---- words that are missing, or too many ---------------------------------------------------------
+# One line says what, and the usage follows, before anything is looked for.
+while IFS='|' read -r line words; do
+    # shellcheck disable=SC2086
+    assert_exit "$line: is wrong usage" 2 "$FUZZCTL" $line
+    assert_eq "$line: and told what" "fuzzctl ${line%% *}: $words" "$(head -n 1 "$T/err")"
+    assert_match "$line: with the usage" "^usage: fuzzctl ${line%% *} " "$(sed -n 2p "$T/err")"
+    assert_eq "$line: not on standard output" "" "$(cat "$T/out")"
+done <<'END'
+run|no campaign file is named
+start a b|one campaign file at a time: b is one too many
+plan|no campaign file is named
+plan a b|one campaign file at a time: b is one too many
+stop a b|one campaign at a time: b is one too many
+stop --all a|--all and a do not go together
+pause a b|one campaign at a time: b is one too many
+resume a b|one campaign at a time: b is one too many
+status a b|one campaign at a time: b is one too many
+status --x|unrecognized option '--x'
+wait a b|one campaign at a time: b is one too many
+list a|a is one too many: there is nothing to name
+logs|no campaign is named
+logs a b c|c is one too many
+artifacts a b|one campaign at a time: b is one too many
+report a b|one campaign at a time: b is one too many
+report --md --json|--md and --json do not go together
+bundle|no subcommand is named
+bundle make a b c|make: c is one too many
+bundle list a|list: a is one too many: there is nothing to name
+bundle show|show: no file or bucket is named
+bundle show a b|show: one file or bucket at a time: b is one too many
+bundle verify|verify: no file or bucket is named
+bundle unpack a|unpack: no folder to unpack into is named
+bundle unpack a b c|unpack: c is one too many
+selftest a b|one campaign file at a time: b is one too many
+verify a b|one campaign at a time: b is one too many
+check|no campaign file or folder of them is named
+check a --effective --json|--effective and --json do not go together
+distill|neither --harness nor --target is given
+stability|no campaign file is named
+corpus add a b|add: no file is named
+corpus merge a|merge: no file or folder of inputs is named behind a
+corpus pack|pack: no file or folder of inputs is named
+corpus promote a|promote: no input is named
+corpus stats|stats: no corpus and no campaign file is named
+init|no program is named
+doctor a|a is one too many: there is nothing to name
+version a|a is one too many: there is nothing to name
+help a b c|c is one too many
+END
+
 # ---- output that nobody takes ----------------------------------------------------------------
 echo abc >"$T/abc"
 for line in 'help' 'help run' 'run --help' 'version' 'doctor' 'check w.ini' 'status' 'list' \
