@@ -34,7 +34,7 @@ say          = $(if $(V),@:,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all check check-unit check-e2e check-san check-faults check-kill check-vm soak lint golden plant seeds demo \
-	install uninstall clean help programs units FORCE
+	install install-units uninstall clean help programs units FORCE
 all: programs
 
 # ---- Another AFL++ ------------------------------------------------------------------------
@@ -298,11 +298,14 @@ libexec_set := $(filter %/fuzz-keeper %/fuzz-triage,$(PROGRAMS)) $(PRELOAD)
 # What a harness outside this tree is built from.
 KIT         := $(wildcard harnesses/sdk/*.[ch] harnesses/sdk/*.txt)
 
+# A path for sed's right side and systemd's quotes, where % begins a specifier.
+comma       := ,
+unit_path    = $(subst $(comma),\$(comma),$(subst &,\&,$(subst %,%%,$(1))))
 # 1 from contrib/systemd, 2 to SYSTEMDDIR: the units name the programs where they are installed.
-put_unit     = sed -e 's,@SBINDIR@,$(SBINDIR),g' -e 's,@BINDIR@,$(BINDIR),g' 'contrib/systemd/$(1)' \
-	>'$(d)$(SYSTEMDDIR)/$(2)' && chmod 644 '$(d)$(SYSTEMDDIR)/$(2)'
+put_unit     = sed -e 's,@SBINDIR@,$(call unit_path,$(SBINDIR)),g' -e 's,@BINDIR@,$(call unit_path,$(BINDIR)),g' \
+	'contrib/systemd/$(1)' >'$(d)$(SYSTEMDDIR)/$(2)' && chmod 644 '$(d)$(SYSTEMDDIR)/$(2)'
 
-install: programs
+install: programs install-units
 	$(INSTALL) -d '$(d)$(BINDIR)' '$(d)$(SBINDIR)' '$(d)$(LIBEXECDIR)' '$(d)$(MANDIR)/man1' \
 		'$(d)$(MANDIR)/man5' '$(d)$(MANDIR)/man8'
 	$(if $(KIT),$(INSTALL) -d '$(d)$(DATADIR)/sdk' && $(INSTALL) -m 644 $(KIT) '$(d)$(DATADIR)/sdk/')
@@ -312,6 +315,8 @@ install: programs
 	$(if $(MAN1),$(INSTALL) -m 644 $(MAN1) '$(d)$(MANDIR)/man1/')
 	$(if $(MAN5),$(INSTALL) -m 644 $(MAN5) '$(d)$(MANDIR)/man5/')
 	$(if $(MAN8),$(INSTALL) -m 644 $(MAN8) '$(d)$(MANDIR)/man8/')
+
+install-units:
 	$(INSTALL) -d '$(d)$(SYSTEMDDIR)/system' '$(d)$(SYSTEMDDIR)/user' '$(d)$(TMPFILESDIR)'
 	$(call put_unit,fuzzd.service.in,system/fuzzd.service)
 	$(call put_unit,fuzz-campaign@.service.in,system/fuzz-campaign@.service)
