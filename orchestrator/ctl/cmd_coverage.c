@@ -118,13 +118,9 @@ static int check_html(const struct run *r)
 {
     int code = given_output_check(&cmd_coverage, NULL, "--html ", r->html, r->given.v, r->given.n);
 
-    for (size_t i = 0; i < r->spec->n_targets && code == EXIT_DONE; i++) {
-        char *seeds = r->spec->targets[i].seeds;
-
-        if (seeds != NULL)
-            code = given_output_check(&cmd_coverage, NULL, "--html ", r->html, &seeds, 1);
-    }
-    return code;
+    return code == EXIT_DONE
+               ? given_output_check_spec(&cmd_coverage, NULL, "--html ", r->html, r->spec)
+               : code;
 }
 
 static int open_html(struct run *r)

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/shell.h"
 #include "ctl/cmd.h"
+#include "ctl/given.h"
 #include "plan/draft.h"
 #include "spec/spec.h"
 
@@ -129,6 +130,11 @@ static int init_write(const struct cmd_env *env, const struct init *in, const ch
         return EXIT_ERROR;
     if (draft_gather(program, args, in->seeds, in->dict, dir, &d, &err) < 0)
         return cmd_fail(&cmd_init, EXIT_USAGE, "%s", err.msg);
+    if (in->out != NULL && !to_stdout &&
+        given_output_check(&cmd_init, NULL, "-o ", in->out, &d.seeds, 1) != EXIT_DONE) {
+        draft_clear(&d);
+        return EXIT_USAGE;
+    }
     if (in->name != NULL)
         str_set(&d.name, in->name);
     cleanup_free char *text = draft_text(&d, dir);

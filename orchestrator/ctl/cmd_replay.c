@@ -41,6 +41,8 @@ struct replay {
     struct strv done; /* what was replayed, by program and seeds */
     struct strv known;
     bool bad_spec;
+    bool looking; /* whether the report would be an input, before anything is run */
+    int refused;
     size_t left; /* targets that were not begun when we were interrupted */
 };
 
@@ -107,7 +109,10 @@ static void replay_spec(struct replay *r, const char *path)
 
     const int rc = spec_read(path, NULL, &spec, &faults, &err);
 
-    if (rc < 0) {
+    if (r->looking) {
+        if (rc == 0 && r->refused == EXIT_DONE)
+            r->refused = given_output_check_spec(&cmd_replay, NULL, "--junit ", r->junit, spec);
+    } else if (rc < 0) {
         r->bad_spec = true;
         (void)cmd_fail(&cmd_replay, EXIT_USAGE, "%s%s", err.msg,
                        rc == -ENOEXEC ? " (did you mean --harness?)" : "");
@@ -180,7 +185,7 @@ static int replay_path(struct replay *r, const char *path)
     return EXIT_DONE;
 }
 
-static int replay_all(struct replay *r, const char *path)
+static int replay_named(struct replay *r, const char *path)
 {
     if (path != NULL)
         return replay_path(r, path);
@@ -196,6 +201,20 @@ static int replay_all(struct replay *r, const char *path)
             r->names[0], SPEC_WORD_GATE, SPEC_WORD_DIR);
     return cmd_fail(&cmd_replay, EXIT_USAGE, "name a campaign file: there is neither %s nor %s/",
                     SPEC_WORD_GATE, SPEC_WORD_DIR);
+}
+
+static int replay_all(struct replay *r, const char *path)
+{
+    int code = EXIT_DONE;
+
+    if (r->junit != NULL) {
+        r->looking = true;
+        code = replay_named(r, path);
+        r->looking = false;
+    }
+    if (code == EXIT_DONE)
+        code = r->refused;
+    return code == EXIT_DONE ? replay_named(r, path) : code;
 }
 
 static int check_names(const struct replay *r, const char *path)

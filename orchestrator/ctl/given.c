@@ -2,14 +2,20 @@
 /* Faults of the command line are exit code 2, a corpus of nothing is 11; none of it runs anything. */
 #include "ctl/given.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/exitcode.h"
 #include "base/parse.h"
+#include "base/path.h"
 #include "ctl/input_paths.h"
 #include "engine/runner.h"
+
+#define LINKS_MAX 40 /* as the kernel follows */
 
 static const char *colon(const char *sub)
 {
@@ -102,15 +108,61 @@ int given_inputs_check(const struct cmd_entry *e, const char *sub, const struct 
     return cmd_fail(e, EXIT_VACUOUS, "%s%s%s", name_of(sub), colon(sub), why);
 }
 
+/* Where a link leads to, whether or not something is there. Caller frees. */
+static char *link_end(const char *path)
+{
+    char *end = xstrdup(path), target[PATH_MAX];
+
+    for (int i = 0; i < LINKS_MAX; i++) {
+        ssize_t n = readlink(end, target, sizeof(target) - 1);
+
+        if (n <= 0)
+            break;
+        target[n] = '\0';
+        cleanup_free char *dir = path_dirname(end);
+        free(end);
+        end = target[0] == '/' ? xstrdup(target) : path_join(dir, target);
+    }
+    return end;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) &&
+           sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+}
+
 int given_output_check(const struct cmd_entry *e, const char *sub, const char *label,
                        const char *out, char *const *paths, size_t n)
 {
+    cleanup_free char *end = link_end(out); /* a link is written through */
+
     for (size_t i = 0; i < n; i++) {
-        if (inputs_takes(paths[i], out))
+        if (inputs_takes(paths[i], out) || inputs_takes(paths[i], end))
             return cmd_fail(e, EXIT_USAGE,
                             "%s%s%s%s: would be among the inputs in %s from then on; name a place "
                             "outside of it",
                             name_of(sub), colon(sub), label, out, paths[i]);
+        if (is_same_file(paths[i], out))
+            return cmd_fail(e, EXIT_USAGE, "%s%s%s%s: is itself an input; name another",
+                            name_of(sub), colon(sub), label, out);
     }
     return EXIT_DONE;
+}
+
+int given_output_check_spec(const struct cmd_entry *e, const char *sub, const char *label,
+                            const char *out, const struct spec *spec)
+{
+    int code = EXIT_DONE;
+
+    for (size_t i = 0; i < spec->n_targets && code == EXIT_DONE; i++) {
+        const struct spec_target *t = &spec->targets[i];
+
+        code = given_output_check(e, sub, label, out, t->regressions.v, t->regressions.n);
+        if (code == EXIT_DONE && t->seeds != NULL)
+            code = given_output_check(e, sub, label, out, &t->seeds, 1);
+    }
+    return code;
 }

@@ -34,8 +34,14 @@ int given_inputs_add(const struct cmd_entry *e, const char *sub, struct inputs *
 int given_inputs_check(const struct cmd_entry *e, const char *sub, const struct inputs *list);
 /* Why there are none. Caller frees. */
 char *given_no_inputs(const struct inputs *list);
-/* EXIT_USAGE where what is made at out would be an input of one of the paths from then on. label: as "-o ", or "". */
+/*
+ * EXIT_USAGE where what is made at out would be an input of one of the paths from then on, or is one that would be replaced.
+ * label: as "-o ", or "".
+ */
 int given_output_check(const struct cmd_entry *e, const char *sub, const char *label,
                        const char *out, char *const *paths, size_t n);
+/* The same of the seeds and regressions of all targets of a campaign file. */
+int given_output_check_spec(const struct cmd_entry *e, const char *sub, const char *label,
+                            const char *out, const struct spec *spec);
 
 #endif

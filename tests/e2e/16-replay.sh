@@ -72,6 +72,19 @@ check "and leaves it there" test -p "$T/junit.pipe"
 sh -c "${line##*; again: }" >"$T/again" 2>&1
 assert_eq "its command dies by the same signal" 134 $?
 assert_match "for the same reason" 'inv=B1' "$(cat "$T/again")"
+mkdir "$T/reg"
+printf z >"$T/reg/file"
+ln -s "$T/seeds/003-made" "$T/junit.link"
+mkdir "$T/one"
+ln "$T/seeds/001-one" "$T/one/file"
+spec "$T/reg.ini" "$T/b" "$T/seeds" "regressions =" "    $T/reg" "    $T/one/file"
+for place in seeds/junit.xml seeds/001-one reg/sub.xml one/file junit.link; do
+    assert_exit "a report as an input is refused: $place" 2 "$FUZZCTL" replay "$T/reg.ini" --junit "$T/$place"
+    assert_match "with what to do: $place" '--junit .*: (would be among the inputs in|is itself an input)' "$(cat "$T/err")"
+    assert_eq "before anything is run: $place" "" "$(cat "$T/out")"
+done
+assert_eq "and nothing is written" "reg/file seeds/001-one seeds/002-two z" \
+    "$(cd "$T" && echo "$(find seeds reg -type f | sort | paste -sd' ') $(cat one/file)")"
 cat >"$T/junit.py" <<'END'
 import sys
 import xml.etree.ElementTree as tree

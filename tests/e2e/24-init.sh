@@ -137,6 +137,9 @@ else
     skip "a static program" "afl-clang-fast -static does not link here"
 fi
 assert_exit "a folder that is not there" 1 "$FUZZCTL" init ./file-afl -o none/x.ini
+assert_exit "a spec among the seeds is refused" 2 "$FUZZCTL" init ./file-afl -o seeds/file/x.ini
+assert_match "with what to do" '-o seeds/file/x.ini: would be among the inputs in .*/seeds/file from then on' "$(cat err)"
+check "and not written" test ! -e seeds/file/x.ini
 assert_exit "a full device is told" 1 "$FUZZCTL" init ./file-afl --force -o /dev/full/x.ini
 
 # ---- what is refused ------------------------------------------------------------------------
