@@ -91,6 +91,11 @@ static void judge(const struct replay *r, const struct replay_run *run, struct v
         [FORKSERVER_DIED] = "the program's fork server died of it",
         [FORKSERVER_SILENT] = "the program's fork server fell silent",
         [FORKSERVER_BABBLED] = "the program's fork server said what none says"};
+    /* A program that is run by itself has no server but its parent. */
+    static const char *const native_losses[] = {
+        [FORKSERVER_DIED] = "the program killed its parent",
+        [FORKSERVER_SILENT] = "the program stopped its parent",
+        [FORKSERVER_BABBLED] = "the program's parent said what it never says"};
     const char *slash = strrchr(r->o->program, '/');
 
     if (run->end != REPLAY_EXIT || run->code >= 0) {
@@ -103,7 +108,8 @@ static void judge(const struct replay *r, const struct replay_run *run, struct v
         return;
     }
     (void)snprintf(ret->class_, sizeof(ret->class_), "lost");
-    (void)snprintf(ret->kind, sizeof(ret->kind), "%s", losses[LOST - run->code]);
+    (void)snprintf(ret->kind, sizeof(ret->kind), "%s",
+                   (r->engine == RUNNER_NATIVE ? native_losses : losses)[LOST - run->code]);
 }
 
 /* extra: members of the engine's; its reference is taken. */

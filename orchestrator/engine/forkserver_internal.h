@@ -9,7 +9,7 @@
 
 /*
  * One program under test, shared by forkserver.c, batch.c and native.c, which run inputs in it, and by forkserver_spawn.c and
- * forkserver_start.c, which start and end it. A harness in batch mode is a server with another greeting; a native program is one of one input that says nothing.
+ * forkserver_start.c, which start and end it. A harness in batch mode is a server with another greeting; a native program has a launcher for a server.
  */
 enum forkserver_kind { FORKSERVER_KIND_FORK, FORKSERVER_KIND_BATCH, FORKSERVER_KIND_NATIVE };
 
@@ -46,7 +46,7 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
 int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err);
 /* The files of what is printed and of the input, once. */
 int forkserver_files_open(struct forkserver *fs, struct err *err);
-/* Starts the program with keep[0..n) seen as at[0..n); fs->server is its pid. */
+/* Starts the program with keep[0..n) seen as at[0..n); fs->server is its pid. Of a native one the launcher alone, heard by control_fd. */
 int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int n, struct err *err);
 int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, struct err *err);
 /* A wait status of the program. False for a word that no server of AFL++'s says. killed: by us. */

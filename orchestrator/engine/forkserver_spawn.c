@@ -19,6 +19,7 @@
 #include "sys/drop.h"
 #include "sys/gate.h"
 #include "sys/guard.h"
+#include "sys/launcher.h"
 #include "sys/proc_child.h"
 
 #define PROCS_MAX  8
@@ -184,6 +185,21 @@ int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int 
 {
     int procs[PROCS_MAX], n_procs = 0;
     struct strv argv = {0}, env = {0};
+    struct proc_child pc = {.argv = &argv,
+                            .env = &env,
+                            .cwd = fs->scratch,
+                            .std_fd = {fs->input_fd, fs->text_fd, fs->text_fd},
+                            .keep_fds = keep,
+                            .keep_at = at,
+                            .keep_count = n,
+                            .procs_fds = procs,
+                            .new_session = true,
+                            .no_core = true,
+                            .subreaper = true,
+                            .seal = true,
+                            .pdeathsig = SIGKILL,
+                            .as_limit_bytes = fs->opts.as_bytes,
+                            .fsize_limit_bytes = fs->opts.fsize_bytes};
     const struct sched_param none = {0};
     const char *step = "start";
     int policy;
@@ -198,23 +214,9 @@ int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int 
     policy = sched_getscheduler(0);
     if (policy == SCHED_BATCH)
         (void)sched_setscheduler(0, SCHED_OTHER, &none);
-    pid = proc_child_start(&(struct proc_child){.argv = &argv,
-                                                .env = &env,
-                                                .cwd = fs->scratch,
-                                                .std_fd = {fs->input_fd, fs->text_fd, fs->text_fd},
-                                                .keep_fds = keep,
-                                                .keep_at = at,
-                                                .keep_count = n,
-                                                .procs_fds = procs,
-                                                .procs_count = n_procs,
-                                                .new_session = true,
-                                                .no_core = true,
-                                                .subreaper = true,
-                                                .seal = true,
-                                                .pdeathsig = SIGKILL,
-                                                .as_limit_bytes = fs->opts.as_bytes,
-                                                .fsize_limit_bytes = fs->opts.fsize_bytes},
-                           &step);
+    pc.procs_count = n_procs;
+    pid = fs->kind == FORKSERVER_KIND_NATIVE ? launcher_open(&pc, &fs->control_fd)
+                                             : proc_child_start(&pc, &step);
     if (policy == SCHED_BATCH)
         (void)sched_setscheduler(0, policy, &none);
     while (n_procs > 0)

@@ -6,14 +6,16 @@
 
 /*
  * A process for each input, for programs without a fork server: how it ends and when, not what it covers. The input is on standard input, or
- * is the file of "@@". Limits, environment and ends are those of engine/forkserver.h; FORKSERVER_LOST does not occur.
+ * is the file of "@@". Limits, environment and ends are those of engine/forkserver.h;
+ * FORKSERVER_LOST is a program that killed or stopped its parent, which is not we.
  */
 
 struct native;
 
 /* 0 or -errno. Nothing is started yet. */
 int native_open(const struct forkserver_opts *opts, struct native **ret, struct err *err);
-/* 0; -EFBIG; -ECANCELED; or -errno when the program cannot be started. Blocks for run_ms, DEADLINE_PATIENCE times as long where it is kept from running. */
+/* 0; -EFBIG; -ECANCELED; or -errno when the program cannot be started. Blocks for run_ms, DEADLINE_PATIENCE times
+ * as long where it is kept from running, and two seconds more to end it. */
 int native_run(struct native *n, const void *data, size_t size, struct forkserver_run *ret,
                struct err *err);
 /* As forkserver_text. */

@@ -141,11 +141,21 @@ static void give_up(struct shared *s, int code, const struct err *err)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
+/* Of an input that takes its server along. */
+static int attempts_of(const struct runner_job *job)
+{
+    return job->max_attempts > 0 ? job->max_attempts : ATTEMPTS;
+}
+
 static int run_native(struct worker *w, const uint8_t *data, size_t size, struct runner_result *r,
                       struct err *err)
 {
-    int rc = native_run(w->native, data, size, &r->run, err);
+    const int attempts = attempts_of(w->shared->job);
+    int rc = 0;
 
+    r->run.end = FORKSERVER_LOST;
+    for (int i = 0; i < attempts && rc == 0 && r->run.end == FORKSERVER_LOST; i++)
+        rc = native_run(w->native, data, size, &r->run, err);
     if (rc == 0 && r->run.end != FORKSERVER_OK)
         r->text = native_text(w->native, &r->text_bytes);
     return rc;
@@ -166,8 +176,7 @@ static int run_once(struct worker *w, const uint8_t *data, size_t size, struct f
 static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct runner_result *r,
                     struct err *err)
 {
-    const struct runner_job *job = w->shared->job;
-    const int attempts = job->max_attempts > 0 ? job->max_attempts : ATTEMPTS;
+    const int attempts = attempts_of(w->shared->job);
     const bool behind = forkserver_waits(w->fs);
     int rc;
 

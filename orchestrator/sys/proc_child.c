@@ -247,6 +247,24 @@ pid_t proc_child_start(const struct proc_child *pc, const char **ret_step)
     return f.code;
 }
 
+pid_t proc_child_fork(void (*fn)(void *ctx), void *ctx)
+{
+    sigset_t all, old;
+    pid_t pid;
+    int code;
+
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &old);
+    pid = fork();
+    code = -errno;
+    if (pid == 0) {
+        fn(ctx);
+        _exit(0);
+    }
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+    return pid < 0 ? code : pid;
+}
+
 static void kill_tree(pid_t pid, int depth)
 {
     char path[64], buf[8192];

@@ -36,6 +36,9 @@ struct proc_child {
  */
 pid_t proc_child_start(const struct proc_child *pc, const char **ret_step);
 
+/* A child that runs fn(ctx), with all signals blocked that can be, and ends with it. Its pid or -errno. For sys/launcher.c. */
+pid_t proc_child_fork(void (*fn)(void *ctx), void *ctx);
+
 /* SIGKILL to the descendants of pid that can be found now, whatever their session. Best effort; pid itself is left alone. */
 void proc_child_kill_tree(pid_t pid);
 

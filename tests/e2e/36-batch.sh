@@ -130,13 +130,18 @@ assert_match "and no other is" "^3 passed, 1 failed" "$(cat "$T/out")"
 assert_exit "distill sets it aside" 0 "$FUZZCTL" distill --jobs 1 --harness "$KIT" "$T/stateful" --json -o "$T/distilled"
 assert_eq "as unstable" "unstable" "$(jq -r '.set_aside[].why' "$T/out" | sort -u)"
 
-# ---- who stops its parent ------------------------------------------------------------------------
+# ---- who stops or kills its parent ------------------------------------------------------------------------
 mkdir "$T/stops"
 for c in abc H abd; do printf '%s' "$c" >"$T/stops/$c"; done
-for e in fork batch; do
-    assert_exit "$e: who stops its parent costs one input" 10 "$FUZZCTL" replay --engine $e --timeout 300ms --harness "$KIT" "$T/stops"
-    assert_match "$e: and is told as that" "H: lost: the program's fork server fell silent" "$(cat "$T/out")"
-    assert_match "$e: no other" "^2 passed, 1 failed" "$(cat "$T/out")"
+printf K >"$T/kills"
+for e in fork batch native; do
+    assert_exit "$e: who stops or kills its parent costs one input" 10 "$FUZZCTL" replay --engine $e --timeout 300ms \
+        --harness "$KIT" "$T/stops" "$T/kills"
+    stopped="the program's fork server fell silent" killed="the program's fork server died of it"
+    [ $e != native ] || stopped="the program stopped its parent" killed="the program killed its parent"
+    assert_match "$e: and is told as that" "H: lost: $stopped" "$(cat "$T/out")"
+    assert_match "$e: either way" "kills: lost: $killed" "$(cat "$T/out")"
+    assert_match "$e: no other" "^2 passed, 2 failed" "$(cat "$T/out")"
 done
 
 # ---- memory ------------------------------------------------------------------------------------
@@ -201,8 +206,8 @@ check "and no segment" test "$(segments)" -le "$before"
 
 # ---- engines and programs ------------------------------------------------------------------------
 cp -r "$T/ends" "$T/some"
-# No hangs; and K kills its parent, which is fuzzctl here.
-rm "$T/some/0080" "$T/some/0160" "$T/some/0140" "$T/some/large"
+# No hangs.
+rm "$T/some/0080" "$T/some/0160" "$T/some/large"
 for p in "$BUILD/tests/engine/kit-replay" "$KIT"; do
     verdicts native "$p" "$T/some" | jq -c '[.[0],.[1]]' >"$T/native"
     verdicts fork "$KIT" "$T/some" | jq -c '[.[0],.[1]]' >"$T/fork"

@@ -89,6 +89,10 @@ static int one(const unsigned char *d, size_t n)
         kill(getppid(), SIGKILL);
         usleep(200000);
         break;
+    case 'H': /* its parent stops, and it does not end */
+        kill(getppid(), SIGSTOP);
+        for (;;)
+            pause();
     case 'F':
         if (sleeper == 0)
             sleeper = leave_one();

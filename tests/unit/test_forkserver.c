@@ -25,6 +25,7 @@
 #include "base/path.h"
 #include "engine/forkserver.h"
 #include "engine/map.h"
+#include "engine/native.h"
 #include "plan/elfprobe.h"
 #include "census.h"
 
@@ -488,6 +489,45 @@ static void a_map_that_changes_its_size_is_refused(void **state)
     forkserver_close(fs);
 }
 
+static enum forkserver_end native_end(struct native *n, const char *input)
+{
+    struct forkserver_run r;
+    struct err err = {0};
+
+    if (native_run(n, input, strlen(input), &r, &err) < 0)
+        fail_msg("%s: %s", input, err.msg);
+    if (r.end == FORKSERVER_LOST)
+        assert_int_equal(r.loss, input[0] == 'H' ? FORKSERVER_SILENT : FORKSERVER_DIED);
+    return r.end;
+}
+
+static void a_program_without_a_server_kills_or_stops_its_parent_and_not_us(void **state)
+{
+    static const struct {
+        const char *input;
+        enum forkserver_end end;
+    } runs[] = {{"abc", FORKSERVER_OK},    {"K", FORKSERVER_LOST},  {"F", FORKSERVER_OK},
+                {"S", FORKSERVER_CRASH},   {"H", FORKSERVER_LOST},  {"E", FORKSERVER_OK},
+                {"L", FORKSERVER_TIMEOUT}, {"K", FORKSERVER_LOST},  {"9", FORKSERVER_CRASH},
+                {"abcd", FORKSERVER_OK},   {"M", FORKSERVER_CRASH}, {"F", FORKSERVER_OK}};
+    cleanup_free char *path = path_join(targets, "stdin");
+    struct forkserver_opts o = {.path = path, .scratch = dir, .run_ms = 200};
+    struct native *n = NULL;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(native_open(&o, &n, &err), 0);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+        if (native_end(n, runs[i].input) != runs[i].end)
+            fail_msg("%zu, %s", i, runs[i].input);
+    native_close(n);
+    o.path = "/dev/null";
+    assert_int_equal(native_open(&o, &n, &err), 0);
+    assert_int_equal(native_run(n, "a", 1, &(struct forkserver_run){0}, &err), -EACCES);
+    assert_string_equal(err.msg, "/dev/null: execute program: Permission denied");
+    native_close(n);
+}
+
 static void maps_are_counted_and_sorted_into_buckets(void **state)
 {
     uint8_t map[32] = {1, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 127, 128, 255}, seen[32] = {0};
@@ -531,6 +571,7 @@ int main(void)
         T(each_step_of_a_run_may_be_wrong),
         T(a_pid_that_is_not_the_servers_child_is_not_killed),
         T(a_map_that_changes_its_size_is_refused),
+        T(a_program_without_a_server_kills_or_stops_its_parent_and_not_us),
         T(maps_are_counted_and_sorted_into_buckets),
     };
     cleanup_free char *self = path_self_dir();
