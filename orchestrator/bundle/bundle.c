@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beside.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -29,6 +30,7 @@
 #include "triage/json_util.h"
 
 #define INPUTS_MAX       16
+#define MODE             0644
 #define INPUTS_MAX_BYTES (256u << 20) /* of those behind the first */
 #define OCCURRENCES_MAX  20000
 #define TEXT_MAX_BYTES   (16 << 20) /* spec, plan */
@@ -307,21 +309,19 @@ static void maker_clear(struct maker *mk)
 /* Temporary, fsync, rename, fsync of the folder: a bundle of that name is always whole. */
 static int write_atomic(struct maker *mk, const char *path, struct err *err)
 {
-    cleanup_free char *tmp = xasprintf("%s.tmp-%ld", path, (long)getpid());
-    cleanup_close int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    int r;
+    struct beside tmp = {0};
+    int r = beside_make(path, BESIDE_FILE, MODE, &tmp);
 
-    if (fd < 0)
-        return err_sys(err, -errno, "%s", tmp);
-    r = bundle_write(fd, mk->files, mk->n_files, err);
-    if (r == 0 && fsync(fd) != 0)
-        r = err_sys(err, -errno, "%s", tmp);
-    if (r == 0 && rename(tmp, path) != 0)
+    if (r < 0)
+        return err_sys(err, r, "%s", path);
+    r = bundle_write(tmp.fd, mk->files, mk->n_files, err);
+    if (r == 0 && (beside_whole(&tmp) < 0 || fsync(tmp.fd) < 0 || rename(tmp.path, path) < 0))
         r = err_sys(err, -errno, "%s", path);
     if (r < 0) {
-        (void)unlink(tmp);
+        beside_clear(&tmp);
         return r;
     }
+    beside_placed(&tmp);
     r = file_sync_parent(AT_FDCWD, path);
     return r < 0 ? err_sys(err, r, "%s", path) : 0;
 }

@@ -17,13 +17,15 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beside.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
 #include "engine/forkserver.h"
 
-#define FILE_MODE 0644
+#define FILE_MODE   0644
+#define FOLDER_MODE 0755
 #define NAME_CUT                                                                                   \
     200 /* a longer name leaves no room for what is put behind it while it is written */
 
@@ -121,30 +123,27 @@ int outfolder_write(const char *path, const struct inputs *inputs,
                     const volatile sig_atomic_t *cancel, uint64_t *ret_bytes, struct err *err)
 {
     cleanup_free char *place = place_of(path);
-    cleanup_free char *tmp = xasprintf("%s.tmp-%d", place, (int)getpid());
-    cleanup_close int dir = -1;
+    struct beside tmp = {0};
     uint64_t bytes = 0;
-    int rc = 0;
+    int rc = beside_make(place, BESIDE_FOLDER, FOLDER_MODE, &tmp);
 
-    if (mkdir(tmp, 0755) < 0)
-        return err_sys(err, -errno, "%s", tmp);
-    dir = open(tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        rc = err_sys(err, -errno, "%s", tmp);
+    if (rc < 0)
+        return err_sys(err, rc, "%s: no folder can be made beside it", place);
     for (size_t i = 0; i < n && rc == 0; i++) {
         size_t size = 0;
 
         rc = cancel != NULL && *cancel != 0
                  ? err_set(err, -ECANCELED, "interrupted; nothing was written")
-                 : copy_one(dir, inputs, &files[i], &size, err);
+                 : copy_one(tmp.fd, inputs, &files[i], &size, err);
         bytes += size;
     }
-    if (rc == 0 && (syncfs(dir) < 0 || rename(tmp, place) < 0))
+    if (rc == 0 && (syncfs(tmp.fd) < 0 || beside_whole(&tmp) < 0 || rename(tmp.path, place) < 0))
         rc = err_sys(err, -errno, "%s", path);
     if (rc < 0) {
-        (void)path_remove_tree(tmp);
+        beside_clear(&tmp);
         return rc;
     }
+    beside_placed(&tmp);
     (void)file_sync_parent(AT_FDCWD, place);
     *ret_bytes = bytes;
     return 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beside.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -128,26 +129,25 @@ static int take_name(const char *tmp, const char *path)
 int pack_write(const char *path, const struct inputs *inputs, const char *const *names,
                const volatile sig_atomic_t *cancel, uint64_t *ret_bytes, struct err *err)
 {
-    cleanup_free char *tmp = xasprintf("%s.tmp-%d", path, (int)getpid());
+    struct beside tmp = {0};
     cleanup_free struct item *items = NULL;
-    cleanup_close int fd = -1;
     uint64_t bytes = 0;
     int rc = order(names, inputs->n, &items, err);
 
     if (rc < 0)
         return rc;
-    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
-    if (fd < 0)
-        return err_sys(err, -errno, "%s", tmp);
-    rc = write_all(fd, packed_is_zst(path), inputs, items, cancel, &bytes, err);
-    if (rc == 0 && fsync(fd) < 0)
-        rc = err_sys(err, -errno, "%s", path);
-    if (rc == 0 && (rc = take_name(tmp, path)) < 0)
+    rc = beside_make(path, BESIDE_FILE, MODE, &tmp);
+    if (rc < 0)
+        return err_sys(err, rc, "%s: no file can be made beside it", path);
+    rc = write_all(tmp.fd, packed_is_zst(path), inputs, items, cancel, &bytes, err);
+    if (rc == 0 && ((rc = beside_whole(&tmp)) < 0 || (rc = fsync(tmp.fd) < 0 ? -errno : 0) < 0 ||
+                    (rc = take_name(tmp.path, path)) < 0))
         (void)err_sys(err, rc, "%s", path);
     if (rc < 0) {
-        (void)unlink(tmp);
+        beside_clear(&tmp);
         return rc;
     }
+    beside_placed(&tmp);
     (void)file_sync_parent(AT_FDCWD, path);
     *ret_bytes = bytes;
     return 0;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/cleanup.h"
 #include "base/exitcode.h"
 #include "base/file.h"
@@ -21,10 +22,13 @@
 #include "ctl/spec_word.h"
 #include "report/fields.h"
 
+#define HTML_MODE 0755
+
 struct run {
     struct coverage_opts o;
     struct strv given;
-    char *html, *html_tmp;
+    char *html;
+    struct beside html_tmp;
     struct spec *spec;
     char **names; /* of targets, borrowed; none: all */
     size_t n_names;
@@ -126,15 +130,16 @@ static int check_html(const struct run *r)
 static int open_html(struct run *r)
 {
     struct err err = {0};
+    int rc;
 
     if (r->html == NULL)
         return EXIT_DONE;
     if (outfolder_check(r->html, &err) < 0)
         return cmd_fail(&cmd_coverage, EXIT_USAGE, "--html %s", err.msg);
-    r->html_tmp = xasprintf("%s.tmp-%d", r->html, (int)getpid());
-    if (mkdir(r->html_tmp, 0755) < 0)
-        return cmd_fail(&cmd_coverage, EXIT_ERROR, "%s: %s", r->html_tmp, strerror(errno));
-    r->o.html = r->html_tmp;
+    rc = beside_make(r->html, BESIDE_FOLDER, HTML_MODE, &r->html_tmp);
+    if (rc < 0)
+        return cmd_fail(&cmd_coverage, EXIT_ERROR, "--html %s: %s", r->html, strerror(-rc));
+    r->o.html = r->html_tmp.path;
     return EXIT_DONE;
 }
 
@@ -156,14 +161,15 @@ static int close_html(struct run *r)
     (void)fputs("</ul>\n", out);
     if (fclose(out) != 0)
         return cmd_fail(&cmd_coverage, EXIT_ERROR, "%s", strerror(errno));
-    index = path_join(r->html_tmp, "index.html");
+    index = path_join(r->html_tmp.path, "index.html");
     rc = file_write_atomic(AT_FDCWD, index, text, size, 0644);
-    if (rc == 0 && rename(r->html_tmp, r->html) < 0)
+    if (rc == 0)
+        rc = beside_whole(&r->html_tmp);
+    if (rc == 0 && rename(r->html_tmp.path, r->html) < 0)
         rc = -errno;
     if (rc < 0)
         return cmd_fail(&cmd_coverage, EXIT_ERROR, "--html %s: %s", r->html, strerror(-rc));
-    free(r->html_tmp);
-    r->html_tmp = NULL;
+    beside_placed(&r->html_tmp);
     return EXIT_DONE;
 }
 
@@ -241,12 +247,12 @@ static int run(struct run *r, int argc, char **argv)
         printf("of the targets in %s, as no campaign file is named:\n", path);
     manyrun_catch();
     code = measure(r);
-    if (r->html_tmp != NULL && code == EXIT_DONE)
+    if (r->html_tmp.path != NULL && code == EXIT_DONE)
         html = close_html(r);
     if (r->o.env->json)
         cmd_print_json_take(json_pack(
             "{s:i, s:o, s:o, s:O}", "version", 1, "campaign", fields_string(r->spec->name), "html",
-            fields_string(r->html_tmp == NULL ? r->html : NULL), "targets", r->targets));
+            fields_string(r->html_tmp.path == NULL ? r->html : NULL), "targets", r->targets));
     return code != EXIT_DONE ? code : html;
 }
 
@@ -259,10 +265,8 @@ static int coverage_exec(struct cmd_env *env, int argc, char **argv)
     code = parse_options(&r, argc, argv);
     if (code == EXIT_DONE)
         code = run(&r, argc, argv);
-    if (r.html_tmp != NULL)
-        (void)path_remove_tree(r.html_tmp);
+    beside_clear(&r.html_tmp);
     free(r.html);
-    free(r.html_tmp);
     spec_free(r.spec);
     strv_clear(&r.given);
     json_decref(r.targets);

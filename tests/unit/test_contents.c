@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +24,7 @@
 #include "base/path.h"
 #include "corpus/contents.h"
 #include "corpus/outfolder.h"
+#include "corpus/pack.h"
 
 static char *top;
 
@@ -170,13 +175,92 @@ static void an_interrupt_is_heeded_and_leaves_nothing(void **ctx)
     inputs_clear(&list);
 }
 
+/* Writes as fuzzctl does, and is killed in the middle of it: by its size, as no clock is that exact. */
+static void write_and_die(const struct inputs *list, const char *folder, const char *file)
+{
+    static const char *const name[] = {"n"};
+    const struct outfolder_file files[] = {{0, "n"}};
+    const struct rlimit small = {16, 16}, no_core = {0, 0};
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        uint64_t bytes;
+
+        (void)signal(SIGXFSZ, SIG_DFL);
+        if (setrlimit(RLIMIT_CORE, &no_core) == 0 && setrlimit(RLIMIT_FSIZE, &small) == 0) {
+            if (folder != NULL)
+                (void)outfolder_write(folder, list, files, 1, NULL, &bytes, NULL);
+            else
+                (void)pack_write(file, list, name, NULL, &bytes, NULL);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGXFSZ);
+}
+
+/* Entries of top whose names begin so. */
+static int count(const char *begin)
+{
+    cleanup_dir DIR *dir = opendir(top);
+    int n = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *de; (de = readdir(dir)) != NULL;)
+        n += strncmp(de->d_name, begin, strlen(begin)) == 0;
+    return n;
+}
+
+static void what_a_killed_writer_left_goes_with_the_next(void **ctx)
+{
+    static const char *const name[] = {"n"};
+    static const char *const foreign[] = {"out.fuzz.tmp-", "out.fuzz.tmp-7x", "out.tmp-7",
+                                          "out.fuzz.tmp"};
+    cleanup_free char *out = path_join(top, "out"), *file = path_join(top, "out.tar");
+    cleanup_free char *open_one = path_join(top, "out.fuzz.tmp-1");
+    cleanup_free char *other = path_join(top, "out.fuzz.tmp-2");
+    const struct outfolder_file files[] = {{0, "n"}};
+    struct inputs list = {0};
+    struct err err = {0};
+    uint64_t bytes = 0;
+    cleanup_close int fd = -1;
+
+    (void)ctx;
+    put(&list, "a", "more than sixteen bytes", 23);
+    write_and_die(&list, out, NULL);
+    assert_int_equal(count("out"), 1);
+    write_and_die(&list, NULL, file);
+    assert_int_equal(count("out"), 2);
+    /* One that is held, one that everybody may read, and other names stay. */
+    assert_int_equal(mkdir(open_one, 0700), 0);
+    fd = open(open_one, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(mkdir(other, 0755), 0);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        cleanup_free char *path = path_join(top, foreign[i]);
+
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    assert_int_equal(outfolder_write(out, &list, files, 1, NULL, &bytes, &err), 0);
+    assert_int_equal(pack_write(file, &list, name, NULL, &bytes, &err), 0);
+    assert_int_equal(count("out"), 2 + 2 + 4);
+    assert_int_equal(count("out.fuzz.tmp-1"), 1);
+    assert_int_equal(count("out.tar"), 1);
+    inputs_clear(&list);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_first_of_a_content_counts),  TEST(names_tell_where_an_input_is_from),
-        TEST(a_name_is_never_too_long),       TEST(an_interrupt_is_heeded_and_leaves_nothing),
+        TEST(the_first_of_a_content_counts),
+        TEST(names_tell_where_an_input_is_from),
+        TEST(what_a_killed_writer_left_goes_with_the_next),
+        TEST(a_name_is_never_too_long),
+        TEST(an_interrupt_is_heeded_and_leaves_nothing),
         TEST(a_folder_is_whole_or_not_there),
     };
 

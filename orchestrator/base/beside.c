@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lock is on what is written itself, so it moves with it. Who sweeps holds it meanwhile; a writer
+ * that gets it late looks whether its own is still there, and makes another if not.
+ */
+#include "base/beside.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/path.h"
+
+#define MARK        ".fuzz.tmp-" /* and the writer's pid */
+#define FOLDER_MODE 0700
+#define FILE_MODE   0600
+#define ATTEMPTS    100
+
+static bool is_same(int dirfd, const char *name, int fd)
+{
+    struct stat own, there;
+
+    return fstat(fd, &own) == 0 && fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+/* Of ours, and of nobody who lives: open and locked. Else -1. */
+static int left_over(int dirfd, const char *name)
+{
+    cleanup_close int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    mode_t mode;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+        return -1;
+    mode = st.st_mode & 07777;
+    if (!(S_ISDIR(st.st_mode) && mode == FOLDER_MODE) &&
+        !(S_ISREG(st.st_mode) && mode == FILE_MODE))
+        return -1;
+    /* Its writer may have put it in its place meanwhile. */
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same(dirfd, name, fd) ? steal_fd(&fd) : -1;
+}
+
+static void sweep(const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    cleanup_free char *parent = path_dirname(place);
+    cleanup_free char *prefix = xasprintf("%s" MARK, slash != NULL ? slash + 1 : place);
+    const size_t n = strlen(prefix);
+    cleanup_dir DIR *dir = opendir(parent);
+    const struct dirent *de;
+    uint64_t pid;
+
+    while (dir != NULL && (de = readdir(dir)) != NULL) {
+        cleanup_close int fd = -1;
+
+        if (strncmp(de->d_name, prefix, n) != 0 || parse_u64(de->d_name + n, INT32_MAX, &pid) < 0)
+            continue;
+        fd = left_over(dirfd(dir), de->d_name);
+        if (fd >= 0)
+            (void)path_remove_tree_at(dirfd(dir), de->d_name);
+    }
+}
+
+/* 0, -ESTALE when another took it for left over, or -errno. */
+static int make_one(const char *path, enum beside_kind kind, int *ret_fd)
+{
+    cleanup_close int fd = -1;
+
+    if (kind == BESIDE_FOLDER && mkdir(path, FOLDER_MODE) < 0)
+        return -errno;
+    fd = kind == BESIDE_FOLDER
+             ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+             : open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    if (fd < 0)
+        return errno == ENOENT && kind == BESIDE_FOLDER ? -ESTALE : -errno;
+    /* Not every file system has locks: there it stays, as nobody can tell that it was left. */
+    if (flock(fd, LOCK_EX) == 0 && !is_same(AT_FDCWD, path, fd))
+        return -ESTALE;
+    *ret_fd = steal_fd(&fd);
+    return 0;
+}
+
+int beside_make(const char *place, enum beside_kind kind, mode_t mode, struct beside *ret)
+{
+    cleanup_free char *own = xstrdup(place);
+    cleanup_free char *path = NULL;
+    const mode_t mask = umask(077);
+    int rc = -ESTALE, fd = -1;
+
+    (void)umask(mask);
+    for (size_t n = strlen(own); n > 1 && own[n - 1] == '/'; n--)
+        own[n - 1] = '\0';
+    path = xasprintf("%s" MARK "%d", own, (int)getpid());
+    sweep(own);
+    for (int i = 0; i < ATTEMPTS && rc == -ESTALE; i++)
+        rc = make_one(path, kind, &fd);
+    if (rc < 0)
+        return rc;
+    *ret = (struct beside){.path = steal_ptr(&path), .fd = fd, .mode = mode & ~mask};
+    return 0;
+}
+
+int beside_whole(const struct beside *b)
+{
+    return fchmod(b->fd, b->mode) < 0 ? -errno : 0;
+}
+
+void beside_placed(struct beside *b)
+{
+    free(b->path);
+    (void)close(b->fd);
+    *b = (struct beside){.fd = -1};
+}
+
+void beside_clear(struct beside *b)
+{
+    if (b->path == NULL)
+        return;
+    (void)path_remove_tree(b->path);
+    beside_placed(b);
+}
