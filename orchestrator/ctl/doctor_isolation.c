@@ -28,6 +28,27 @@
     "as root, or as a user whose systemd gives a scope (packages dbus-user-session and "           \
     "libpam-systemd)"
 
+#define WRITABLE                                                                                   \
+    "a tree that can be written to: mount -o remount,rw " FS                                       \
+    " and what is mounted below it (a container has one by --privileged)"
+
+/* Root needs no scope: he lacks the tree itself, as in a container. */
+static const char *mend_groups(void)
+{
+    if (geteuid() != 0)
+        return DELEGATE;
+    if (access(FS "/cgroup.controllers", F_OK) < 0 && access(FS "/memory", F_OK) < 0 &&
+        access(FS "/unified", F_OK) < 0)
+        return "mount -t cgroup2 none " FS;
+    return WRITABLE;
+}
+
+static const char *mend_namespaces(void)
+{
+    return geteuid() != 0 ? "run as root, or with CAP_SYS_ADMIN"
+                          : "CAP_SYS_ADMIN (a container has it by --cap-add SYS_ADMIN)";
+}
+
 static void nap(void)
 {
     const struct timespec step = {.tv_nsec = 5 * 1000 * 1000};
@@ -85,7 +106,7 @@ static void try_leaf(struct doctor *d, struct cgroup *cg)
     int r;
 
     if (pid < 0) {
-        doctor_add(d, DOCTOR_BAD, "enter", "no instance could start", DELEGATE,
+        doctor_add(d, DOCTOR_BAD, "enter", "no instance could start", mend_groups(),
                    "a process cannot enter its group: %s", strerror(-pid));
         return;
     }
@@ -133,8 +154,8 @@ static void limit(struct doctor *d, const struct cgroup_root *root, unsigned wha
     if ((cgroup_root_holds(root) & what) != 0)
         doctor_add(d, DOCTOR_OK, name, NULL, NULL, "%s", held);
     else if (host_has(name))
-        doctor_add(d, what == CGROUP_HOLDS_MEMORY ? DOCTOR_BAD : DOCTOR_WARN, name, lost, DELEGATE,
-                   "the controller %s is not ours to use", name);
+        doctor_add(d, what == CGROUP_HOLDS_MEMORY ? DOCTOR_BAD : DOCTOR_WARN, name, lost,
+                   mend_groups(), "the controller %s is not ours to use", name);
     else
         doctor_add(d, what == CGROUP_HOLDS_MEMORY ? DOCTOR_BAD : DOCTOR_WARN, name, lost, mend,
                    "no controller %s", name);
@@ -145,8 +166,8 @@ static void back_end(struct doctor *d, const struct cgroup_root *root)
     const char *p = cgroup_root_why(root);
 
     if (cgroup_root_holds(root) == 0)
-        doctor_add(d, DOCTOR_BAD, "cgroup", "nothing that a target does is contained", DELEGATE,
-                   "back-end none");
+        doctor_add(d, DOCTOR_BAD, "cgroup", "nothing that a target does is contained",
+                   mend_groups(), "back-end none");
     else
         doctor_add(d, DOCTOR_OK, "cgroup", NULL, NULL, "back-end %s below %s",
                    cgroup_root_name(root), cgroup_root_place(root));
@@ -171,7 +192,7 @@ static void ipc_namespace(struct doctor *d)
     else
         doctor_add(d, DOCTOR_WARN, "ipc",
                    "shared memory of a killed afl-fuzz is looked for by its creator's pid instead",
-                   "run as root, or with CAP_SYS_ADMIN", "no IPC namespace of its own");
+                   mend_namespaces(), "no IPC namespace of its own");
 }
 
 static void sealed(struct doctor *d)
@@ -189,7 +210,7 @@ static void sealed(struct doctor *d)
     case SEAL_NONE:
         doctor_add(d, DOCTOR_WARN, "seal",
                    "one that means to can lift its limits, freeze itself or leave its cgroup",
-                   "run as root, or with CAP_SYS_ADMIN", "a target can change its own cgroup");
+                   mend_namespaces(), "a target can change its own cgroup");
         break;
     }
 }
@@ -217,7 +238,7 @@ static void trial(struct doctor *d, struct cgroup_root *root)
     if (r == 0)
         r = cgroup_create(root, "doctor/try.main", &lim, &cg, &err);
     if (r < 0) {
-        doctor_add(d, DOCTOR_BAD, "limits", "no instance could start", DELEGATE,
+        doctor_add(d, DOCTOR_BAD, "limits", "no instance could start", mend_groups(),
                    "a group like an instance's cannot be made: %s",
                    err.msg[0] != '\0' ? err.msg : strerror(-r));
         return;

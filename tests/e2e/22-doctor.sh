@@ -46,11 +46,28 @@ EOF
 assert_exit "a host without cgroups is bad" 1 unshare -m sh "$T/nocg"
 assert_eq "the back-end, the limits" "bad,warn bad" "$(level cgroup) $(level memory)"
 assert_match "what it means" 'nothing that a target does is contained' "$(jq -r '.checks[].means' "$T/out")"
+# As in a container: root, and a tree that is there and closed.
+cat >"$T/closed" <<EOF
+awk '\$2 ~ "^/sys/fs/cgroup" { print \$2 }' /proc/mounts | while read -r m; do
+    mount --bind "\$m" "\$m" && mount -o remount,bind,ro "\$m"
+done
+exec "$FUZZCTL" doctor --json
+EOF
+mend() { # NAME
+    jq -r --arg n "$1" '[.checks[] | select(.name == $n) | .mend | select(. != "")] | unique | join(",")' "$T/out"
+}
+if [ "$(id -u)" -eq 0 ]; then
+    assert_match "root is told to mount one" '^mount -t cgroup2' "$(mend cgroup)"
+    assert_exit "a tree that cannot be written to is bad" 1 unshare -m sh "$T/closed"
+    assert_match "root is told to make it writable" 'mount -o remount,rw /sys/fs/cgroup' "$(mend cgroup)"
+    assert_eq "and nobody to be root who is" "" "$(jq -r '.checks[].mend' "$T/out" | grep 'as root')"
+fi
 
 # What an ordinary user has: no capability to make a mount namespace with.
 assert_exit "a user without capabilities is told what that costs" 0 \
     setpriv --bounding-set -sys_admin --inh-caps -all "$FUZZCTL" doctor --json
 assert_eq "a target is not kept from its own cgroup" warn "$(level seal)"
+[ "$(id -u)" -ne 0 ] || assert_match "and root is told what he lacks" '^CAP_SYS_ADMIN' "$(mend seal)"
 
 if command -v setpriv >/dev/null && [ "$(id -u)" -eq 0 ] &&
     { [ -d /sys/fs/cgroup/memory ] || [ -f /sys/fs/cgroup/cgroup.controllers ]; }; then
