@@ -27,13 +27,15 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "base/version.h"
+#include "ctl/proto.h"
 #include "sys/lock.h"
 #include "sys/nofile.h"
 #include "sys/scope.h"
 
-#define IDLE_MS       5000
-#define IDLE_LOOK_MS  1000
-#define LOG_MAX_BYTES (4LL << 20)
+#define IDLE_MS         5000
+#define IDLE_LOOK_MS    1000
+#define LOG_MAX_BYTES   (4LL << 20)
+#define LOCK_LINE_BYTES 120
 
 struct options {
     const char *state;
@@ -207,17 +209,24 @@ static int loop_init(struct daemon *d, struct err *err)
 
 /* ---- Start and end ------------------------------------------------------------------- */
 
+static void lock_line(const struct daemon *d, bool kept, char line[LOCK_LINE_BYTES])
+{
+    char at[24];
+
+    (void)snprintf(line, LOCK_LINE_BYTES, "pid %d, since %s%s", (int)getpid(),
+                   clock_iso8601(at, sizeof(at), d->started_at_ms), kept ? PROTO_KEPT : "");
+}
+
 static int take_state_dir(struct daemon *d, struct err *err)
 {
     static const char *const folders[] = {"store", "campaigns", "locks", "bundles"};
     cleanup_free char *lock = path_join(d->state_dir, "fuzzd.lock");
-    char line[80], at[24], holder[256] = "";
+    char line[LOCK_LINE_BYTES], holder[256] = "";
     int r = path_mkdirs(d->state_dir, 0700);
 
     if (r < 0)
         return err_sys(err, r, "%s", d->state_dir);
-    (void)snprintf(line, sizeof(line), "pid %d, since %s", (int)getpid(),
-                   clock_iso8601(at, sizeof(at), d->started_at_ms));
+    lock_line(d, d->foreground && getenv("NOTIFY_SOCKET") != NULL, line);
     d->lock_fd = lock_take(lock, line, holder, sizeof(holder));
     if (d->lock_fd == -EWOULDBLOCK)
         return err_set(err, -EBUSY, "already running: %s", holder);
@@ -273,8 +282,11 @@ static int daemon_open(struct daemon *d, struct err *err)
     return r;
 }
 
+/* In order, so that nobody waits for systemd to start the next one. */
 static void daemon_close(struct daemon *d)
 {
+    char line[LOCK_LINE_BYTES];
+
     while (!TAILQ_EMPTY(&d->runs))
         run_free(TAILQ_FIRST(&d->runs));
     serve_fini(d);
@@ -287,8 +299,11 @@ static void daemon_close(struct daemon *d)
     if (d->cgroups != NULL)
         cgroup_prune(d->cgroups);
     cgroup_root_free(d->cgroups);
-    if (d->lock_fd >= 0)
+    if (d->lock_fd >= 0) {
+        lock_line(d, false, line);
+        lock_tell(d->lock_fd, line);
         (void)close(d->lock_fd);
+    }
     free(d->state_dir);
 }
 

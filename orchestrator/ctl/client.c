@@ -24,11 +24,13 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "ctl/proto.h"
+#include "sys/lock.h"
 #include "sys/proc.h"
 #include "sys/sock.h"
 
 #define START_TIMEOUT_MS 15000
 #define START_RETRY_MS   50
+#define KEPT_MS          15000 /* for systemd to start a service's fuzzd again; RestartSec is 2 s */
 
 struct client {
     int fd;
@@ -118,9 +120,23 @@ static int daemon_start(const char *state_dir, struct err *err)
     return startup_failure(words, status, err);
 }
 
+/* A fuzzd of a service that did not end in order: systemd starts the next one, and ours would only be in its way. */
+static bool is_kept(const char *state_dir)
+{
+    cleanup_free char *path = path_join(state_dir, "fuzzd.lock");
+    char line[256];
+    size_t n, k = strlen(PROTO_KEPT);
+
+    if (lock_last(path, line, sizeof line) < 0)
+        return false;
+    n = strlen(line);
+    return n >= k && strcmp(line + n - k, PROTO_KEPT) == 0;
+}
+
 int client_open(const char *state_dir, bool start, struct client **ret, struct err *err)
 {
     int64_t until_ms = clock_now_ms() + START_TIMEOUT_MS;
+    int64_t kept_until_ms = clock_now_ms() + KEPT_MS;
     int fd;
 
     if (start) {
@@ -134,6 +150,10 @@ int client_open(const char *state_dir, bool start, struct client **ret, struct e
             break;
         if (!start || (fd != -ENOENT && fd != -ECONNREFUSED))
             return err_sys(err, fd, "%s/fuzzd.sock", state_dir);
+        if (clock_now_ms() < kept_until_ms && is_kept(state_dir)) {
+            sleep_ms(START_RETRY_MS);
+            continue;
+        }
         int rc = daemon_start(state_dir, err);
         if (rc == -EAGAIN && clock_now_ms() < until_ms) {
             sleep_ms(START_RETRY_MS);

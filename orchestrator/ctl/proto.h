@@ -19,6 +19,8 @@
  */
 #define PROTO_VERSION  1
 #define PROTO_MAX_LINE (8 << 20) /* a plan of many instances; a longer line drops the peer */
+/* The end of the line in fuzzd.lock of one that is started again when it dies. */
+#define PROTO_KEPT     ", kept by systemd"
 
 /* Splits what a socket brings into lines; bounded. */
 struct proto_buf {

@@ -51,11 +51,21 @@ static int flock_patient(int fd)
     return -EWOULDBLOCK;
 }
 
+/* Who holds it is only told to people: a full disk does not undo the lock. */
+void lock_tell(int fd, const char *line)
+{
+    size_t len = strnlen(line, LINE_BYTES_MAX - 2);
+    char buf[LINE_BYTES_MAX];
+
+    memcpy(buf, line, len);
+    buf[len] = '\n';
+    if (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+        (void)file_write_all(fd, buf, len + 1);
+}
+
 int lock_take(const char *path, const char *line, char *holder, size_t holder_size)
 {
     cleanup_close int fd = -1;
-    size_t len = strnlen(line, LINE_BYTES_MAX - 2);
-    char buf[LINE_BYTES_MAX];
     struct stat st;
     int rc;
 
@@ -72,11 +82,7 @@ int lock_take(const char *path, const char *line, char *holder, size_t holder_si
             holder_read(fd, holder, holder_size);
         return rc;
     }
-    memcpy(buf, line, len);
-    buf[len] = '\n';
-    /* Who holds it is only told to people: a full disk does not undo the lock. */
-    if (ftruncate(fd, 0) == 0)
-        (void)file_write_all(fd, buf, len + 1);
+    lock_tell(fd, line);
     return steal_fd(&fd);
 }
 
@@ -101,4 +107,14 @@ int lock_holder(const char *path, char *holder, size_t holder_size)
         return -errno;
     holder_read(fd, holder, holder_size);
     return 1;
+}
+
+int lock_last(const char *path, char *holder, size_t holder_size)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return -errno;
+    holder_read(fd, holder, holder_size);
+    return 0;
 }

@@ -25,7 +25,7 @@ cat >/etc/fuzzd/sv.ini <<END
 [campaign]
 name = sv
 root = $TOP
-budget = 200s
+budget = 60m
 cores = 1
 user = fuzzer
 
@@ -71,8 +71,10 @@ old=$(main)
 again() {
     systemctl --quiet is-active fuzzd.service && [ "$(main)" -gt 1 ] && [ "$(main)" != "$old" ]
 }
+check "asked at once after a kill, it fuzzes" fuzzing
 check "a killed fuzzd is started again by systemd" wait_for 20 again
-check "and finds it fuzzing" wait_for 15 fuzzing
+assert_eq "which is who answers, and no other beside it" "$(main)" "$(status fuzzd.pid)"
+check "it finds it fuzzing" wait_for 15 fuzzing
 assert_eq "the same afl-fuzz" "$afl" "$(status "$instance.pid")"
 assert_eq "without a restart" 0 "$(status "$instance.restarts")"
 
@@ -90,7 +92,7 @@ assert_eq "and so does the service" active "$(systemctl is-active fuzzd.service)
 check "and afl-fuzz" alive "$afl"
 
 # ---- scheduled ----------------------------------------------------------------------------------
-assert_exit "a unit whose campaign runs already fails" 1 systemctl start fuzz-campaign@sv.service
+assert_exit "a unit whose campaign runs already fails" 1 timeout 100 systemctl start fuzz-campaign@sv.service
 check "and does not end it" fuzzing
 sed 's/^name = .*/name = night/; s/^\[target .*/[target nightly]/' /etc/fuzzd/sv.ini >/etc/fuzzd/other.ini
 systemctl start --no-block fuzz-campaign@other.service
