@@ -238,7 +238,7 @@ $(BUILD)/tests/engine/hostile: tests/engine/hostile.c
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O1 -Wall -Wextra -o $@ $<
 ENGINE_TARGETS += $(BUILD)/tests/engine/stateful $(BUILD)/tests/engine/hostile
-$(BUILD)/tests/unit/test_forkserver $(BUILD)/tests/unit/test_stability $(BUILD)/tests/unit/test_job_floor: $(ENGINE_TARGETS) $(PRELOAD)
+$(BUILD)/tests/unit/test_forkserver $(BUILD)/tests/unit/test_forkserver_folder $(BUILD)/tests/unit/test_stability $(BUILD)/tests/unit/test_job_floor: $(ENGINE_TARGETS) $(PRELOAD)
 
 # A program that plays the harness's side of batch mode, wrong.
 $(BUILD)/tests/engine/liar: tests/engine/liar.c harnesses/sdk/fz_ring.h $(BUILD)/.stamp-flags
@@ -535,7 +535,7 @@ $(BUILD)/tests/engine/kit-$(1): tests/engine/kit.c $(call h_sdk,$(1)) $(BUILD)/.
 endef
 $(foreach v,afl asan replay,$(eval $(call engine_kit_rule,$(v))))
 engine_variants := afl cmplog laf asan
-$(BUILD)/tests/unit/test_batch: $(addprefix $(BUILD)/tests/engine/,kit-afl kit-asan liar) $(PRELOAD) \
+$(BUILD)/tests/unit/test_batch $(BUILD)/tests/unit/test_forkserver_folder: $(addprefix $(BUILD)/tests/engine/,kit-afl kit-asan liar) $(PRELOAD) \
 	$(foreach t,$(H_TARGETS),$(engine_variants:%=$(BUILD)/harnesses/$(t)/%))
 $(BUILD)/tests/unit/test_job_floor: $(BUILD)/tests/engine/kit-afl $(BUILD)/harnesses/chunk_frame/afl
 check check-e2e: $(addprefix $(BUILD)/tests/engine/,kit-afl kit-asan kit-replay)

@@ -339,6 +339,8 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
     struct step st = {.run = {.end = FORKSERVER_LOST, .exit_code = -1}};
     int rc;
 
+    if (before != NULL)
+        (void)forkserver_littered(b->fs, before);
     for (int i = 0; i < attempts; i++) {
         int64_t began_us;
 
@@ -356,6 +358,8 @@ static int alone(struct batch *b, uint32_t k, const struct forkserver_run *befor
         if (st.run.end != FORKSERVER_LOST)
             break;
     }
+    if (st.ended)
+        (void)forkserver_littered(b->fs, &ret->run);
     /* SIGKILL is the kernel's, or an operator's: the memory that was short need not be its own. */
     ret->after_others = before != NULL && before->end != FORKSERVER_LOST &&
                         before->signo != SIGKILL && !st.ended && ret->run.end == FORKSERVER_OK;
@@ -407,7 +411,8 @@ static int advance(struct batch *b, uint32_t *first, uint32_t end, size_t base,
         const bool was_alone = st.next == *first && was_fresh;
         const int left = b->max_attempts - was_alone;
 
-        if (was_alone && (st.run.end != FORKSERVER_LOST || left == 0)) {
+        if (was_alone && (st.run.end != FORKSERVER_LOST || left == 0) &&
+            !forkserver_littered(b->fs, &st.run)) {
             st.run.wall_us = deadline_now_us() - began_us;
             ended_result(b, &st, &res);
         } else {

@@ -33,7 +33,6 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
     fs->path = realpath(opts->path, NULL);
     if (fs->path == NULL)
         fs->path = xstrdup(opts->path);
-    str_set(&fs->scratch, opts->scratch);
     str_set(&fs->preload, opts->preload);
     if (opts->args != NULL)
         strv_copy(&fs->args, opts->args);
@@ -47,7 +46,7 @@ struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forks
         fs->opts.run_ms = FORKSERVER_RUN_MS;
     if (fs->opts.map_bytes == 0)
         fs->opts.map_bytes = FORKSERVER_MAP_BYTES;
-    fs->ring.fd = fs->greet_pidfd = -1;
+    fs->ring.fd = fs->greet_pidfd = fs->scratch_fd = -1;
     fs->control_fd = fs->control_end_fd = fs->status_fd = fs->input_fd = fs->text_fd = -1;
     fs->text = xmalloc(FORKSERVER_TEXT_BYTES + 1);
     return fs;
@@ -78,14 +77,11 @@ void forkserver_close(struct forkserver *fs)
     ring_drop(&fs->ring);
     if (fs->input_fd >= 0)
         (void)close(fs->input_fd);
-    if (fs->input_path != NULL)
-        (void)unlink(fs->input_path);
     if (fs->text_fd >= 0)
         (void)close(fs->text_fd);
+    forkserver_folder_close(fs);
     free(fs->path);
-    free(fs->scratch);
     free(fs->preload);
-    free(fs->input_path);
     free(fs->text);
     strv_clear(&fs->args);
     strv_clear(&fs->env);
@@ -96,6 +92,7 @@ void forkserver_close(struct forkserver *fs)
 int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, struct err *err)
 {
     uint32_t n = (uint32_t)size;
+    int rc;
 
     if (fs->greeting.shm_testcase) {
         memcpy(fs->testcase, &n, sizeof(n));
@@ -103,6 +100,9 @@ int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, s
             memcpy(fs->testcase + sizeof(n), data, size);
         return 0;
     }
+    rc = forkserver_input_ready(fs, err);
+    if (rc < 0)
+        return rc;
     if (lseek(fs->input_fd, 0, SEEK_SET) < 0 || ftruncate(fs->input_fd, 0) < 0)
         return err_sys(err, -errno, "cannot empty the input's file");
     if (size > 0 && file_write_all(fs->input_fd, data, size) < 0)

@@ -30,7 +30,7 @@ struct forkserver_opts {
     const struct strv *args; /* behind it, "@@" is the input's file; may be NULL */
     const struct strv *env;  /* NAME=VALUE, over our own variables; may be NULL */
     const char *
-        scratch; /* an own folder of the caller's, the program's cwd and TMPDIR; NULL: ours, and no "@@" */
+        scratch; /* a folder of the caller's, in which the program has its own, its cwd and TMPDIR; emptied before each start. NULL: ours, and no "@@" */
     bool persistent,
         deferred; /* what the file says of itself, see elfprobe_read; a wrong word hangs */
     const struct strv
@@ -87,6 +87,11 @@ int forkserver_run(struct forkserver *fs, const void *data, size_t size, struct 
 void forkserver_fresh(struct forkserver *fs);
 /* Whether its child is done with one input and waits for the next: what it does only once, it has done. */
 bool forkserver_waits(const struct forkserver *fs);
+/*
+ * Whether a run ended by SIGKILL, which is the kernel's way to end what takes too much memory, with files in the program's folder, which
+ * may be what took it, of this input or of others before. Then the server has been ended, too, and the next starts in an empty folder.
+ */
+bool forkserver_littered(struct forkserver *fs, const struct forkserver_run *run);
 /* Counts of the last run, one byte an edge; valid and writable until the next. */
 uint8_t *forkserver_map(struct forkserver *fs);
 size_t forkserver_map_bytes(const struct forkserver *fs);

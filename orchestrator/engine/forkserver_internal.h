@@ -16,7 +16,12 @@ enum forkserver_kind { FORKSERVER_KIND_FORK, FORKSERVER_KIND_BATCH, FORKSERVER_K
 struct forkserver {
     enum forkserver_kind kind;
     struct forkserver_opts opts; /* what it points to is ours, below */
-    char *path, *scratch, *preload, *input_path;
+    char *path, *preload;
+    int scratch_fd;     /* opts.scratch, or -1 */
+    char folder[16];    /* in it, the program's own */
+    char *work;         /* its path; NULL: the program works where we do */
+    char *input_path;   /* in it */
+    bool input_is_file; /* by that name; else it is standard input only */
     struct strv args, env, procs;
     struct handshake greeting;
     uint8_t *map;      /* map_room bytes of shared memory */
@@ -44,8 +49,15 @@ struct forkserver {
 struct forkserver *forkserver_new(const struct forkserver_opts *opts, enum forkserver_kind kind);
 /* The map, with room for so many bytes, and the test case or the ring, in shared memory. */
 int forkserver_room_make(struct forkserver *fs, size_t bytes, struct err *err);
-/* The files of what is printed and of the input, once. */
+/* The files of what is printed and of the input, and the program's folder: made once, and put in order again before each start. */
 int forkserver_files_open(struct forkserver *fs, struct err *err);
+/* The program's folder in the caller's, empty, once; all of it goes again when it is closed. Nothing without opts.scratch. */
+int forkserver_folder_open(struct forkserver *fs, struct err *err);
+void forkserver_folder_close(struct forkserver *fs);
+/* Empties it where something lies in it, or makes it again, and ends the server then: it is of the folder that was, and may have made what is in it. */
+int forkserver_folder_tidy(struct forkserver *fs, struct err *err);
+/* The input's file where it has a name: made again when the program removed, replaced, closed or linked it. */
+int forkserver_input_ready(struct forkserver *fs, struct err *err);
 /* Starts the program with keep[0..n) seen as at[0..n); fs->server is its pid. Of a native one the launcher alone, heard by control_fd. */
 int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int n, struct err *err);
 int forkserver_input_put(struct forkserver *fs, const void *data, size_t size, struct err *err);

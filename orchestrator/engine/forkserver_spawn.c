@@ -22,10 +22,9 @@
 #include "sys/launcher.h"
 #include "sys/proc_child.h"
 
-#define PROCS_MAX  8
-#define INPUT_NAME ".cur_input"
-#define SHM_MODE   0600
-#define MAP_ROUND  4096U
+#define PROCS_MAX 8
+#define SHM_MODE  0600
+#define MAP_ROUND 4096U
 
 /* What a sanitizer must do for its verdict to be seen: die by a signal, say why, and not look anything up. */
 static const char *const sanitizer_env[] = {
@@ -90,31 +89,31 @@ static int text_open(struct forkserver *fs)
 
 static int input_open(struct forkserver *fs, struct err *err)
 {
-    bool file = false;
     size_t i;
 
     if (fs->input_fd >= 0)
-        return 0;
+        return forkserver_input_ready(fs, err);
     for (i = 0; i < fs->args.n; i++)
-        file = file || strstr(fs->args.v[i], "@@") != NULL;
-    if (!file) {
+        fs->input_is_file = fs->input_is_file || strstr(fs->args.v[i], "@@") != NULL;
+    if (!fs->input_is_file) {
         fs->input_fd = memfd_create("forkserver-input", MFD_CLOEXEC);
         return fs->input_fd < 0 ? err_sys(err, -errno, "cannot make a file in memory") : 0;
     }
-    if (fs->scratch == NULL)
+    if (fs->work == NULL)
         return err_set(err, -EINVAL, "a program that reads its input by name needs a folder");
-    fs->input_path = xasprintf("%s/" INPUT_NAME, fs->scratch);
-    fs->input_fd = open(fs->input_path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fs->input_fd < 0 || drop_give(fs->input_fd) < 0)
-        return err_sys(err, -errno, "%s", fs->input_path);
-    return 0;
+    return forkserver_input_ready(fs, err);
 }
 
 int forkserver_files_open(struct forkserver *fs, struct err *err)
 {
     int rc = text_open(fs);
 
-    return rc < 0 ? err_sys(err, rc, "cannot make a file in memory") : input_open(fs, err);
+    if (rc < 0)
+        return err_sys(err, rc, "cannot make a file in memory");
+    rc = forkserver_folder_open(fs, err);
+    if (rc == 0)
+        rc = forkserver_folder_tidy(fs, err);
+    return rc < 0 ? rc : input_open(fs, err);
 }
 
 /* What AFL++'s runtime must find before its constructors run. */
@@ -146,8 +145,8 @@ static void env_make(const struct forkserver *fs, struct strv *env)
     size_t i;
 
     strv_env_set(env, "PATH", path != NULL ? path : "/usr/bin:/bin");
-    if (fs->scratch != NULL)
-        strv_env_set(env, "TMPDIR", fs->scratch);
+    if (fs->work != NULL)
+        strv_env_set(env, "TMPDIR", fs->work);
     for (i = 0; i < sizeof(sanitizer_env) / sizeof(*sanitizer_env); i++)
         strv_add(env, sanitizer_env[i]);
     for (i = 0; i < fs->env.n; i++) {
@@ -187,7 +186,7 @@ int forkserver_spawn(struct forkserver *fs, const int *keep, const int *at, int 
     struct strv argv = {0}, env = {0};
     struct proc_child pc = {.argv = &argv,
                             .env = &env,
-                            .cwd = fs->scratch,
+                            .cwd = fs->work,
                             .std_fd = {fs->input_fd, fs->text_fd, fs->text_fd},
                             .keep_fds = keep,
                             .keep_at = at,

@@ -103,7 +103,9 @@ int native_run(struct native *n, const void *data, size_t size, struct forkserve
     if (size > FORKSERVER_INPUT_BYTES)
         return err_set(err, -EFBIG, "an input of %zu bytes; %u is the most", size,
                        FORKSERVER_INPUT_BYTES);
-    rc = forkserver_input_put(fs, data, size, err);
+    rc = forkserver_folder_tidy(fs, err);
+    if (rc == 0)
+        rc = forkserver_input_put(fs, data, size, err);
     if (rc < 0)
         return rc;
     (void)lseek(fs->text_fd, 0, SEEK_SET);

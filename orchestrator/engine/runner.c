@@ -178,6 +178,7 @@ static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct r
 {
     const int attempts = attempts_of(w->shared->job);
     const bool behind = forkserver_waits(w->fs);
+    bool bad, littered;
     int rc;
 
     r->run.end = FORKSERVER_LOST;
@@ -186,12 +187,15 @@ static int run_fork(struct worker *w, const uint8_t *data, size_t size, struct r
         if (rc < 0)
             return rc;
     }
+    bad = r->run.end == FORKSERVER_CRASH || r->run.end == FORKSERVER_TIMEOUT;
+    littered = forkserver_littered(w->fs, &r->run);
     /* Its process is gone, so this one is the first of another. */
-    if (behind && (r->run.end == FORKSERVER_CRASH || r->run.end == FORKSERVER_TIMEOUT)) {
+    if (bad && (behind || littered)) {
         rc = run_once(w, data, size, &r->run, err);
         if (rc < 0)
             return rc;
-        r->after_others = r->run.end == FORKSERVER_OK;
+        r->after_others = r->run.end == FORKSERVER_OK && !littered;
+        (void)forkserver_littered(w->fs, &r->run);
     }
     r->map = forkserver_map(w->fs);
     r->map_bytes = forkserver_map_bytes(w->fs);

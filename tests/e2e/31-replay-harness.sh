@@ -85,6 +85,15 @@ ends persistent "$BUILD/tests/engine/persistent"
 ends stdin "$BUILD/tests/engine/stdin"
 ends file "$BUILD/tests/engine/stdin" -- @@
 
+# ---- a program that removes what it was given --------------------------------------------------------
+mkdir "$T/spoiled"
+for f in 1:Um 2:A 3:U 4:abc 5:Us 6:E 7:Ud 8:A; do printf %s "${f#*:}" >"$T/spoiled/${f%:*}"; done
+for e in fork native; do
+    "$FUZZCTL" replay --jobs 1 --engine $e --harness "$BUILD/tests/engine/stdin" --json "$T/spoiled" -- @@ >"$T/out" 2>"$T/err"
+    assert_eq "$e: who removes its file costs no other its own" "0,s6,0,0,0,3,0,s6" \
+        "$(jq -r 'select(.file) | if .signal then "s\(.signal)" else .exit_code end' "$T/out" | paste -sd,)"
+done
+
 # ---- what is named ---------------------------------------------------------------------------
 H=$HARNESSES/chunk_frame/afl
 mkdir -p "$T/afl/main/queue/.state" "$T/afl/main/crashes" "$T/afl/second/queue" "$T/empty"

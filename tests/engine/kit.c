@@ -123,6 +123,17 @@ int fz_one(const uint8_t *d, size_t n)
         kill(getppid(), SIGSTOP);
         for (;;)
             pause();
+    case 'I': { /* leaves a file in the folder that it works in */
+        FILE *f = fopen("litter", "we");
+
+        if (f != NULL)
+            (void)fclose(f);
+        break;
+    }
+    case 'Q': /* what others left took too much */
+        if (access("litter", F_OK) == 0)
+            raise(SIGKILL);
+        break;
     case 'F':
         leave_one();
         break;

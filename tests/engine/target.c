@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The macros of AFL++ cast constants. */
@@ -62,6 +63,15 @@ static int leave_one(void)
     return pid;
 }
 
+/* A file in the folder that it works in, which stays. */
+static void litter(void)
+{
+    FILE *f = fopen("litter", "we");
+
+    if (f != NULL)
+        fclose(f);
+}
+
 static int one(const unsigned char *d, size_t n)
 {
     static int sleeper;
@@ -96,6 +106,13 @@ static int one(const unsigned char *d, size_t n)
     case 'F':
         if (sleeper == 0)
             sleeper = leave_one();
+        break;
+    case 'I':
+        litter();
+        break;
+    case 'Q': /* what others left took too much */
+        if (access("litter", F_OK) == 0)
+            raise(SIGKILL);
         break;
     case 'W': {
         char junk[100000];
@@ -156,6 +173,22 @@ int main(int argc, char **argv)
 #endif
     if (in == NULL)
         return 2;
+    if (argc > 1 && fgetc(in) == 'U') { /* what gzip does, and worse */
+        const int how = fgetc(in);
+
+        (void)snprintf((char *)buf, sizeof(buf), "%s.other", argv[1]);
+        if (how == 'l' && link(argv[1], (char *)buf) < 0)
+            return 3;
+        if (how == 'm')
+            return chmod(argv[1], 0) < 0;
+        if (unlink(argv[1]) < 0 || (how == 's' && symlink("/nonexistent/file", argv[1]) < 0) ||
+            (how == 'd' && mkdir(argv[1], 0700) < 0))
+            return 4;
+        if (how == 'r' && (getcwd((char *)buf, sizeof(buf)) == NULL || rmdir((char *)buf) < 0))
+            return 5;
+        return 0;
+    }
+    rewind(in);
     return from_file(in);
 #endif
 }
