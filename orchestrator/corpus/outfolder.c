@@ -26,6 +26,7 @@
 
 #define FILE_MODE   0644
 #define FOLDER_MODE 0755
+#define NAME_TRIES  10000 /* inputs of one name and content that a corpus may be asked to keep */
 #define NAME_CUT                                                                                   \
     200 /* a longer name leaves no room for what is put behind it while it is written */
 
@@ -115,6 +116,12 @@ static int copy_one(int dir, const struct inputs *inputs, const struct outfolder
         name = other;
     }
     rc = write_new(dir, name, data, *ret_size);
+    /* The same again, or somebody's name for another. */
+    for (int i = 2; rc == -EEXIST && i < NAME_TRIES; i++) {
+        cleanup_free char *numbered = xasprintf("%s.%d", name, i);
+
+        rc = write_new(dir, numbered, data, *ret_size);
+    }
     return rc < 0 ? err_sys(err, rc, "%s", name) : 0;
 }
 

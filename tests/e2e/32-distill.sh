@@ -78,6 +78,18 @@ assert_exit "curated seeds are kept" 0 $D "$H" --keep seeds/chunk_frame-min "$T/
 for f in seeds/chunk_frame-min/*; do
     cmp -s "$f" "$T/out5/${f##*/}" || not_ok "${f##*/} was not kept"
 done
+# Folders of one harness have names in common, and an empty input each.
+for i in 1 2 3 4; do
+    mkdir -p "$T/same/$i"
+    : >"$T/same/$i/empty"
+    echo $i >"$T/same/$i/x"
+done
+mv "$T/same/4/x" "$T/same/4/x-$(sha256sum <"$T/same/2/x" | cut -c1-12)"
+# shellcheck disable=SC2086
+assert_exit "of several folders with names in common" 0 $D "$H" --keep "$T/same/4" --keep "$T/same/1" --keep "$T/same/2" \
+    --keep "$T/same/3" "$T/same/1" -o "$T/same.out"
+assert_eq "each of their contents is kept" "$(cat "$T/same"/*/* | LC_ALL=C sort | sha256sum) 8" \
+    "$(cat "$T/same.out"/* | LC_ALL=C sort | sha256sum) $(find "$T/same.out" -type f | wc -l)"
 # shellcheck disable=SC2086
 assert_exit "against itself" 0 $D "$H" --against "$T/in" "$T/in" --json -o "$T/out6"
 assert_eq "a corpus has nothing new" "[0,0]" "$(jq -c '[.kept,.new_tuples]' "$T/out")"
