@@ -116,6 +116,14 @@ static int output_end(int code)
     return code == EXIT_DONE ? EXIT_ERROR : code;
 }
 
+/* With a subcommand that is none, or without one, all that comes of it is the list of them. */
+static bool is_stateless(const struct cmd_entry *verb, const char *sub_name)
+{
+    const struct cmd_sub *sub = sub_name != NULL ? cmd_sub_find(verb, sub_name) : NULL;
+
+    return sub != NULL ? sub->stateless : verb->stateless || verb->subs != NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct cmd_env env = {.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
@@ -151,21 +159,17 @@ int main(int argc, char **argv)
         }
     }
     env.state_dir = path_state_dir(state, &err);
-    /* These do without it, whatever lies there; doctor tells what is wrong with it. */
-    bool stateless = verb == &cmd_help || verb == &cmd_version || verb == &cmd_check ||
-                     verb == &cmd_doctor || verb == &cmd_replay || verb == &cmd_distill ||
-                     verb == &cmd_stability;
-    int rc = env.state_dir == NULL ? -ENOENT
-             : stateless           ? 0
-                                   : path_state_check(env.state_dir, &err);
-    if (rc < 0) {
-        fprintf(stderr, "fuzzctl: %s\n", err.msg);
-        return rc == -ENOTEMPTY ? EXIT_USAGE : EXIT_ERROR;
+    if (env.state_dir == NULL && state != NULL) {
+        (void)fprintf(stderr, "fuzzctl: %s\n", err.msg);
+        return EXIT_USAGE;
     }
+    env.state_why = err.msg;
+    int code = is_stateless(verb, argv[2]) ? EXIT_DONE : cmd_state_check(&env);
     char title[64]; /* how getopt names the verb in what it says */
     (void)snprintf(title, sizeof title, "fuzzctl %s", verb->name);
     argv[1] = title;
-    int code = verb->exec(&env, argc - 1, argv + 1);
+    if (code == EXIT_DONE)
+        code = verb->exec(&env, argc - 1, argv + 1);
     free(env.state_dir);
     return output_end(code);
 }

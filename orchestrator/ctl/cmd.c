@@ -59,6 +59,18 @@ int cmd_usage(const struct cmd_entry *e)
     return EXIT_USAGE;
 }
 
+int cmd_state_check(const struct cmd_env *env)
+{
+    struct err err = {0};
+    int rc = env->state_dir == NULL ? err_set(&err, -ENOENT, "%s", env->state_why)
+                                    : path_state_check(env->state_dir, &err);
+
+    if (rc == 0)
+        return EXIT_DONE;
+    (void)fprintf(stderr, "fuzzctl: %s\n", err.msg);
+    return rc == -ENOTEMPTY ? EXIT_USAGE : EXIT_ERROR;
+}
+
 struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code)
 {
     struct db *db = NULL;

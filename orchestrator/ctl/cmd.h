@@ -15,13 +15,15 @@
 
 /* One verb a file (cmd_VERB.c) with one entry; cmd.c holds the table. Adding a verb is a file and a row. */
 struct cmd_env {
-    char *state_dir;
+    char *state_dir; /* NULL, of a stateless verb alone: there is none, and state_why says why */
+    const char *state_why;
     bool json, quiet, color;
 };
 /* A subcommand of a verb; argv[0] is its name. */
 struct cmd_sub {
     const char *name, *usage, *help;
     int (*exec)(struct cmd_env *env, int argc, char **argv);
+    bool stateless; /* as of a verb */
 };
 struct cmd_entry {
     const char *name;
@@ -30,6 +32,7 @@ struct cmd_entry {
     int (*exec)(struct cmd_env *env, int argc,
                 char **argv);          /* argv[0] is the verb; returns an exit code */
     const struct cmd_sub *const *subs; /* NULL-terminated; NULL: it has none */
+    bool stateless; /* it does without a state directory, or asks cmd_state_check itself */
 };
 extern const struct cmd_entry cmd_check, cmd_plan, cmd_start, cmd_run, cmd_status, cmd_stop,
     cmd_pause, cmd_resume, cmd_wait, cmd_list, cmd_logs, cmd_artifacts, cmd_report, cmd_verify,
@@ -63,6 +66,8 @@ const struct cmd_sub *cmd_sub_find(const struct cmd_entry *e, const char *name);
 void cmd_sub_list(const struct cmd_entry *e, FILE *out);
 /* Runs the one that argv[1] names, or says that there is none such. Exit code. */
 int cmd_sub_run(const struct cmd_entry *e, struct cmd_env *env, int argc, char **argv);
+/* That the state directory can be used. Exit code, the reason printed. */
+int cmd_state_check(const struct cmd_env *env);
 /* Opens state.db read-only, or prints why not. NULL on failure with *ret_code. A missing one is *ret_code = EXIT_NO_CAMPAIGN. */
 struct db *cmd_open_db(const struct cmd_entry *e, const struct cmd_env *env, int *ret_code);
 /*

@@ -69,6 +69,9 @@ static char *bundle_named(const struct cmd_env *env, const char *arg, int *ret_c
 
     if (strchr(arg, '/') != NULL || access(arg, F_OK) == 0)
         return xstrdup(arg);
+    *ret_code = cmd_state_check(env);
+    if (*ret_code != EXIT_DONE)
+        return NULL;
     if (strlen(arg) >= PREFIX_MIN)
         bundles_find(env, arg, &found);
     if (found.n == 1)
@@ -370,14 +373,15 @@ static int bundle_exec(struct cmd_env *env, int argc, char **argv)
 
 static const struct cmd_sub
     sub_make = {"make", "[NAME] [BUCKET] | BUCKET",
-                "write the bundles of a campaign's newest run, or of one bucket", do_make},
-    sub_list = {"list", "", "the bundles there are, with class, target and signature", do_list},
-    sub_show = {"show", "FILE|BUCKET", "what is in one, and where it came from", do_show},
+                "write the bundles of a campaign's newest run, or of one bucket", do_make, false},
+    sub_list = {"list", "", "the bundles there are, with class, target and signature", do_list,
+                false},
+    sub_show = {"show", "FILE|BUCKET", "what is in one, and where it came from", do_show, true},
     sub_verify = {"verify", "FILE|BUCKET...",
-                  "whether each is whole; exit code 7 for one that is not", do_verify},
+                  "whether each is whole; exit code 7 for one that is not", do_verify, true},
     sub_unpack = {"unpack", "FILE|BUCKET FOLDER",
                   "verify one and put its members into a new folder; sh FOLDER/repro.sh runs it",
-                  do_unpack};
+                  do_unpack, true};
 static const struct cmd_sub *const subs[] = {&sub_make,   &sub_list,   &sub_show,
                                              &sub_verify, &sub_unpack, NULL};
 

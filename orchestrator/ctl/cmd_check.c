@@ -209,6 +209,8 @@ static int check_exec(struct cmd_env *env, int argc, char **argv)
         return opt;
     if (c.json && c.effective)
         return cmd_misuse(&cmd_check, NULL, "--effective and --json do not go together");
+    if (env->state_dir == NULL)
+        return cmd_state_check(env);
     if (c.json)
         c.files = json_array();
     for (int i = optind; i < argc; i++) {
@@ -232,4 +234,5 @@ const struct cmd_entry cmd_check = {
     .usage = "FILE|DIR... [--effective | --json]",
     .help = "show every fault of specs, or (--effective) the values in force",
     .exec = check_exec,
+    .stateless = true,
 };

@@ -239,6 +239,8 @@ static int run(struct run *r, int argc, char **argv)
         code = check_given(r);
     if (code == EXIT_DONE && r->html != NULL)
         code = check_html(r);
+    if (code == EXIT_DONE && r->given.n == 0)
+        code = cmd_state_check(r->o.env);
     if (code == EXIT_DONE)
         code = open_html(r);
     if (code != EXIT_DONE)
@@ -279,4 +281,5 @@ const struct cmd_entry cmd_coverage = {
              "                        [--memory SIZE] [--json]",
     .help = "what the inputs of targets cover: edges, and lines of source that are missing",
     .exec = coverage_exec,
+    .stateless = true,
 };

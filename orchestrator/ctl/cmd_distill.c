@@ -335,4 +335,5 @@ const struct cmd_entry cmd_distill = {
              "       fuzzctl distill --target NAME SPEC PATH... -o FOLDER [...]",
     .help = "the smallest corpus that covers what many inputs cover",
     .exec = distill_exec,
+    .stateless = true,
 };

@@ -66,8 +66,10 @@ static void print_text(const struct doctor *d, const struct cmd_env *env)
 static int doctor_exec(struct cmd_env *env, int argc, char **argv)
 {
     struct doctor d = {.state_dir = env->state_dir, .checks = json_array()};
-    const int code = cmd_plain(&cmd_doctor, NULL, argc, argv, (const char *const[]){NULL}, 0);
+    int code = cmd_plain(&cmd_doctor, NULL, argc, argv, (const char *const[]){NULL}, 0);
 
+    if (code == EXIT_DONE && env->state_dir == NULL)
+        code = cmd_state_check(env);
     if (code != EXIT_DONE) {
         json_decref(d.checks);
         return code;
@@ -92,4 +94,5 @@ const struct cmd_entry cmd_doctor = {
     .usage = "[--json]",
     .help = "what holds on this host, and how to mend what does not",
     .exec = doctor_exec,
+    .stateless = true,
 };

@@ -58,4 +58,5 @@ const struct cmd_entry cmd_help = {
     .usage = "[VERB [SUBCOMMAND]]",
     .help = "the verbs, or the usage of one",
     .exec = help_exec,
+    .stateless = true,
 };

@@ -207,4 +207,5 @@ const struct cmd_entry cmd_init = {
              "[-- ARG...]",
     .help = "write a commented spec for a program built by afl-cc",
     .exec = init_exec,
+    .stateless = true,
 };

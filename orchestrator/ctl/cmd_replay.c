@@ -407,4 +407,5 @@ const struct cmd_entry cmd_replay = {
              "                      [--memory SIZE] [--json] PATH... [-- ARGUMENTS]",
     .help = "run the committed seeds through the invariants of their targets, or any inputs",
     .exec = replay_exec,
+    .stateless = true,
 };

@@ -387,4 +387,5 @@ const struct cmd_entry cmd_selftest = {
     .usage = "[SPEC] [--plant ID]... [--target NAME]... [--jobs N] [--keep] [--json]",
     .help = "find planted bugs, each in its budget; targets without one must be clean",
     .exec = selftest_exec,
+    .stateless = true,
 };

@@ -325,4 +325,5 @@ const struct cmd_entry cmd_stability = {
              "       fuzzctl stability --harness PROGRAM [...] PATH... [-- ARGUMENTS]",
     .help = "run inputs again and shuffled: which do not do the same each time, and after which",
     .exec = stability_exec,
+    .stateless = true,
 };

@@ -41,4 +41,5 @@ const struct cmd_entry cmd_version = {
     .usage = "[--json]",
     .help = "versions of the program and its formats",
     .exec = version_exec,
+    .stateless = true,
 };

@@ -233,4 +233,5 @@ const struct cmd_sub corpus_merge = {
              "                            [--memory SIZE] [-- ARGUMENTS]",
     .help = "several corpora as one new folder, each content once, or only what adds coverage",
     .exec = merge_exec,
+    .stateless = true,
 };

@@ -148,4 +148,5 @@ const struct cmd_sub corpus_pack = {
     .usage = "PATH... -o FILE.tar[.zst]",
     .help = "a corpus as one file, which the other commands read as they do a folder, and faster",
     .exec = pack_exec,
+    .stateless = true,
 };

@@ -217,6 +217,8 @@ static int collect(struct run *r, int argc, char **argv)
         return cmd_misuse(&cmd_corpus, &corpus_stats,
                           "--harness does not go with a campaign file, which names its own");
     code = corpus_harness_spec(&r->harness, "stats", spec, argv[optind + 1]);
+    if (code == EXIT_DONE)
+        code = cmd_state_check(r->env);
     if (code != EXIT_DONE)
         return code;
     n = corpus_places_find(r->env, r->harness.spec, r->harness.t, found);
@@ -293,4 +295,5 @@ const struct cmd_sub corpus_stats = {
              "       fuzzctl corpus stats SPEC [TARGET]",
     .help = "files, sizes and ages of corpora, and what they cover and what of them is redundant",
     .exec = stats_exec,
+    .stateless = true,
 };

@@ -29,6 +29,18 @@ refused() {
 # ---- the directory itself --------------------------------------------------------------------
 chmod 770 "$FZ_STATE"
 refused "one that its group may write" "can be written by others"
+for line in version help corpus "corpus stats seeds/chunk_frame-min" "corpus merge $T/merged seeds/chunk_frame-min" \
+    "corpus pack seeds/chunk_frame-min -o $T/packed.tar" "coverage --corpus $T/packed.tar $T/c.ini" \
+    "init $HARNESSES/chunk_frame/afl -o $T/init.ini"; do
+    # shellcheck disable=SC2086
+    assert_exit "what needs none takes no notice: ${line%% /*}" 0 "$FUZZCTL" $line
+done
+for line in "corpus stats $T/c.ini" "coverage $T/c.ini" "bundle show 0123456789ab"; do
+    # shellcheck disable=SC2086
+    assert_exit "what looks into it does: ${line%% /*}" 1 "$FUZZCTL" $line
+    assert_match "and says so: ${line%% /*}" "^fuzzctl: state directory .*can be written by others" "$(cat "$T/err")"
+done
+assert_exit "a state directory without a name is wrong usage" 2 "$FUZZCTL" --state '' version
 chmod 700 "$FZ_STATE"
 mv "$FZ_STATE" "$T/real"
 ln -s "$T/real" "$FZ_STATE"
