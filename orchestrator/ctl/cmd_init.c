@@ -147,7 +147,7 @@ static int init_write(const struct cmd_env *env, const struct init *in, const ch
     if (code == EXIT_DONE) {
         tell(env, &d.beside, "passed over");
         tell(env, &d.missing, "note");
-        if (!env->quiet && !to_stdout)
+        if (!env->quiet && !env->json && !to_stdout)
             tell_next(out);
     }
     draft_clear(&d);

@@ -273,6 +273,8 @@ static int conclude(struct replay *r)
 
     if (r->left > 0 && code != EXIT_FINDINGS)
         code = EXIT_ERROR;
+    if (r->bad_spec && code != EXIT_FINDINGS)
+        code = EXIT_USAGE;
     json_array_foreach (r->targets, i, t) {
         passed += fields_int(t, "passed");
         failed += fields_int(t, "failed");
@@ -285,15 +287,19 @@ static int conclude(struct replay *r)
     if (r->left > 0)
         (void)cmd_fail(&cmd_replay, EXIT_ERROR, "interrupted, %zu target%s not begun", r->left,
                        text_plural((int64_t)r->left));
-    if (r->env->json)
-        cmd_print_json(doc);
-    else if (!r->env->quiet || code != EXIT_DONE)
-        printf("%lld passed, %lld failed%s\n", passed, failed,
-               code == EXIT_VACUOUS ? ", but that proves nothing" : "");
     if (r->junit != NULL)
         junit = write_junit(r->junit, doc);
+    if (code == EXIT_DONE)
+        code = junit;
+    (void)json_object_set_new(doc, "exit_code", json_integer(code));
+    if (r->env->json)
+        cmd_print_json(doc);
+    else if ((!r->env->quiet || code != EXIT_DONE) &&
+             (!r->bad_spec || json_array_size(r->targets) > 0))
+        printf("%lld passed, %lld failed%s\n", passed, failed,
+               code == EXIT_VACUOUS ? ", but that proves nothing" : "");
     json_decref(doc);
-    return code != EXIT_DONE ? code : junit;
+    return code;
 }
 
 /* h->program stays NULL without --harness. */
@@ -389,8 +395,6 @@ static int replay_exec(struct cmd_env *env, int argc, char **argv)
     if (code == EXIT_DONE) {
         replay_share_reach(r.targets);
         code = conclude(&r);
-        if (r.bad_spec && code != EXIT_FINDINGS)
-            code = EXIT_USAGE;
     }
     json_decref(r.targets);
     strv_clear(&r.done);

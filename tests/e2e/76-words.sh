@@ -58,6 +58,66 @@ version a|a is one too many: there is nothing to name
 help a b c|c is one too many
 END
 
+# ---- with --json nothing but that is on standard output, whatever comes of it ------------------------
+mkdir "$T/in" "$T/none"
+printf abc >"$T/in/abc"
+echo x >"$T/bad.ini"
+H=$HARNESSES/chunk_frame/afl
+while read -r rc line; do
+    line=$(printf '%s' "$line" | sed "s|@/|$T/|g; s|@H|$H|g")
+    # shellcheck disable=SC2086
+    assert_exit "--json: $line" "$rc" "$FUZZCTL" --json $line
+    check "--json: $line: nothing else" jq . "$T/out"
+done <<'END'
+0 version
+0 check @/w.ini
+2 check @/bad.ini @/none @/gone
+0 plan @/w.ini
+2 plan @/bad.ini
+0 status
+0 list
+6 wait
+6 pause
+2 resume
+6 report
+6 artifacts
+6 bundle make
+0 bundle list
+2 bundle show aaaa
+7 bundle verify @/w.ini
+7 bundle unpack @/w.ini @/unpacked
+11 replay @/w.ini
+2 replay @/bad.ini
+2 replay @H
+0 replay --harness @H @/in
+11 replay --harness @H @/none
+2 replay --harness @/w.ini @/in
+0 distill --harness @H @/in -o @/distilled
+11 distill --harness @H @/none -o @/distilled2
+2 stability @/bad.ini
+0 stability --harness @H @/in -k 2
+2 coverage @/bad.ini
+11 coverage @/w.ini --corpus @/none
+0 coverage @/w.ini --corpus @/in
+0 corpus stats @/in
+11 corpus stats @/none
+0 corpus merge @/merged @/in --harness @H
+2 corpus merge @/merged @/in
+0 corpus pack @/in -o @/packed.tar
+2 corpus pack @/in -o @/packed.tar
+6 corpus add w chunk_frame @/in/abc
+2 corpus promote chunk_frame @/gone
+0 init @H -o @/init.ini
+2 selftest @/bad.ini
+11 selftest @/w.ini
+2 start @/bad.ini
+2 run @/bad.ini
+END
+assert_exit "replay of what is no campaign file" 2 "$FUZZCTL" replay "$H"
+assert_eq "has nothing to sum up" "" "$(cat "$T/out")"
+assert_exit "and says the same as JSON" 2 "$FUZZCTL" --json replay "$H"
+assert_eq "with its exit code" 2 "$(jq .exit_code "$T/out")"
+
 # ---- output that nobody takes ----------------------------------------------------------------
 echo abc >"$T/abc"
 for line in 'help' 'help run' 'run --help' 'version' 'doctor' 'check w.ini' 'status' 'list' \
