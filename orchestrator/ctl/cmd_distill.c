@@ -108,6 +108,31 @@ static void print_result(const struct job *d, const struct distill_result *r, ui
                r->smallest);
 }
 
+/* A corpus of nothing is no failure, and must not be taken for one of something: said in any case. */
+static void warn_empty(const struct job *d, const struct distill_result *r)
+{
+    size_t count[DISTILL_ASIDES] = {0};
+    cleanup_free char *why = xstrdup("");
+
+    if (r->n_chosen > 0 || r->n_aside == 0)
+        return;
+    for (size_t i = 0; i < r->n_aside; i++)
+        count[r->aside[i].why]++;
+    for (int i = 0; i < DISTILL_ASIDES; i++) {
+        char *more = count[i] > 0 ? xasprintf("%s%s%zu %s", why, why[0] != '\0' ? ", " : "",
+                                              count[i], distill_aside_name((enum distill_aside)i))
+                                  : NULL;
+        if (more != NULL) {
+            free(why);
+            why = more;
+        }
+    }
+    (void)cmd_fail(&cmd_distill, EXIT_DONE,
+                   "the corpus in %s is empty: %zu of %zu input%s set aside (%s)%s", d->out,
+                   r->n_aside, d->inputs.n, d->inputs.n == 1 ? " was" : "s were", why,
+                   r->n_aside < d->inputs.n ? ", the others add nothing" : "");
+}
+
 static json_t *shown_json(const struct job *d, size_t index)
 {
     return fields_string(d->inputs.v[index]);
@@ -183,6 +208,8 @@ static int run(struct job *d, size_t must)
         print_json(d, &r, bytes);
     else if (!d->env->quiet)
         print_result(d, &r, bytes);
+    if (rc == 0)
+        warn_empty(d, &r);
     distill_result_clear(&r);
     return rc < 0 ? EXIT_ERROR : EXIT_DONE;
 }

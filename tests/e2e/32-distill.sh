@@ -135,6 +135,13 @@ cp "$T/bad/A" "$T/crashes/"
 # shellcheck disable=SC2086
 assert_exit "only crashes" 0 $D "$P" "$T/crashes" --json -o "$T/out11"
 assert_eq "leave an empty corpus" "0 0" "$(jq .kept "$T/out") $(find "$T/out11" -type f | wc -l)"
+assert_match "which is said, and why" "^fuzzctl distill: the corpus in .*/out11 is empty: 1 of 1 input was set aside \(1 crash\)$" "$(cat "$T/err")"
+printf S >"$T/crashes/S"
+: >"$T/big" && head -c 1048577 /dev/zero >"$T/big"
+# shellcheck disable=SC2086
+assert_exit "of several kinds, quiet" 0 $D -q "$P" "$T/crashes" "$T/big" -o "$T/out11-quiet"
+assert_match "too" "is empty: 3 of 3 inputs were set aside \(2 crash, 1 unread\)$" "$(cat "$T/err")"
+rm "$T/crashes/S"
 printf abcdef >"$T/crashes/good"
 # shellcheck disable=SC2086
 assert_exit "a crash and another" 0 $D "$P" "$T/crashes" -o "$T/out11-text"
