@@ -173,7 +173,7 @@ static int close_html(struct run *r)
     return EXIT_DONE;
 }
 
-static int tell_errors(const json_t *target)
+static int tell_errors(const json_t *target, bool vacuous)
 {
     const json_t *errors = json_object_get(target, "errors"), *e;
     size_t i;
@@ -181,7 +181,7 @@ static int tell_errors(const json_t *target)
     json_array_foreach (errors, i, e)
         (void)cmd_fail(&cmd_coverage, EXIT_ERROR, "%s: %s", fields_text(target, "target"),
                        json_string_value(e));
-    return fields_int(target, "inputs") == 0 ? EXIT_VACUOUS : i > 0 ? EXIT_ERROR : EXIT_DONE;
+    return vacuous ? EXIT_VACUOUS : i > 0 ? EXIT_ERROR : EXIT_DONE;
 }
 
 static int measure(struct run *r)
@@ -201,7 +201,7 @@ static int measure(struct run *r)
             return cmd_fail(&cmd_coverage, EXIT_ERROR, "interrupted");
         if (!r->o.env->json)
             coverage_print(doc, r->spec->root, r->o.env->quiet, stdout);
-        one = tell_errors(doc);
+        one = tell_errors(doc, rc == -ENODATA);
         if (code == EXIT_DONE || one == EXIT_ERROR)
             code = one;
     }

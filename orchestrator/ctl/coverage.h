@@ -20,7 +20,8 @@ struct coverage_opts {
 
 /*
  * One target, as it stands in the JSON of the verb. What could not be had is null, with the reason among "errors"; "notes" is what
- * belongs to the figures. New reference. -ECANCELED in *ret_code when we were interrupted.
+ * belongs to the figures. New reference. In *ret_code -ECANCELED when we were interrupted, -ENODATA when there are no
+ * inputs.
  */
 json_t *coverage_target(const struct coverage_opts *o, const struct spec *spec,
                         const struct spec_target *t, int *ret_code);

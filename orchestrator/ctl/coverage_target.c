@@ -63,7 +63,8 @@ static void add_place(struct job *j, json_t *places, const char *name, const cha
                                                   (json_int_t)(j->inputs.n - before)));
 }
 
-static void collect(struct job *j, const struct spec *spec)
+/* -ENODATA: there are none. What cannot be read may have had some. */
+static int collect(struct job *j, const struct spec *spec)
 {
     struct corpus_place found[CORPUS_PLACES_MAX];
     json_t *places = json_array();
@@ -79,11 +80,12 @@ static void collect(struct job *j, const struct spec *spec)
     }
     (void)json_object_set_new(j->doc, "inputs", json_integer((json_int_t)j->inputs.n));
     (void)json_object_set_new(j->doc, "places", places);
-    if (j->inputs.n == 0) {
-        cleanup_free char *why = given_no_inputs(&j->inputs);
+    if (j->inputs.n > 0 || json_array_size(j->errors) > 0)
+        return 0;
+    cleanup_free char *why = given_no_inputs(&j->inputs);
 
-        add_text(j->errors, "%s", why);
-    }
+    add_text(j->errors, "%s", why);
+    return -ENODATA;
 }
 
 static json_t *input_json(const struct job *j, size_t index, const char *why)
@@ -341,7 +343,7 @@ json_t *coverage_target(const struct coverage_opts *o, const struct spec *spec,
                     .doc = json_object(),
                     .errors = json_array(),
                     .notes = json_array()};
-    int rc = 0;
+    int rc;
 
     if (j.limits.timeout_ms == 0)
         j.limits.timeout_ms = t->limits.hang_timeout_ms;
@@ -351,7 +353,7 @@ json_t *coverage_target(const struct coverage_opts *o, const struct spec *spec,
     (void)json_object_set_new(j.doc, "target", fields_string(t->name));
     (void)json_object_set_new(j.doc, "edges", json_null());
     (void)json_object_set_new(j.doc, "source", json_null());
-    collect(&j, spec);
+    rc = collect(&j, spec);
     if (j.inputs.n > 0) {
         j.skip = xcalloc(j.inputs.n, sizeof(*j.skip));
         rc = count_edges(&j);

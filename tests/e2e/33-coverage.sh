@@ -57,6 +57,23 @@ check "many inputs are many chunks" sh -c '
 assert_exit "700 inputs" 0 "$FUZZCTL" --json coverage "$T/kit.ini" --corpus "$T/many"
 assert_eq "cover no more" "$want 700" "$(value 's["parts"]["library"]["lines"]["covered"]') $(value 's["run"]')"
 
+# ---- packed ----
+both() {
+    value '(d["inputs"], d["edges"]["covered"], d["edges"]["tuples"], s["run"], s["parts"]["library"], [f["name"] for f in s["functions"]])'
+}
+assert_exit "a folder" 0 "$FUZZCTL" --json coverage "$T/kit.ini" --corpus seeds/chunk_frame
+as_folder=$(both)
+for packed in corpus.tar corpus.tar.zst; do
+    assert_exit "packed as $packed" 0 "$FUZZCTL" corpus pack seeds/chunk_frame -o "$T/$packed"
+    assert_exit "$packed is measured" 0 "$FUZZCTL" --json coverage "$T/kit.ini" --corpus "$T/$packed"
+    assert_eq "$packed has the inputs, edges, lines and functions of the folder" "$as_folder" "$(both)"
+    assert_exit "$packed beside a folder" 0 "$FUZZCTL" --json coverage "$T/kit.ini" --corpus "$T/$packed" --corpus "$T/one"
+    assert_eq "$packed beside a folder: one input more" "$(($(echo "$as_folder" | tr -dc '0-9,' | cut -d, -f1) + 1))" "$(value 'd["inputs"]')"
+done
+head -c 2000 "$T/corpus.tar" >"$T/cut.tar"
+assert_exit "one that is cut short is an error" 1 "$FUZZCTL" coverage "$T/kit.ini" --corpus "$T/cut.tar"
+assert_eq "and named, and nothing else said" "fuzzctl coverage: chunk_frame: $T/cut.tar: the file is cut short: it has no end mark" "$(cat "$T/err")"
+
 # ---- no campaign file named ----
 mkdir "$T/empty"
 check "without one there it is asked for" sh -c 'cd "$T/empty" && ! "$FUZZCTL" coverage 2>"$T/err"'
