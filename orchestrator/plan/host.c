@@ -130,7 +130,7 @@ static void gather_reach(struct plan_host *h, const struct spec_target *t, struc
 }
 
 /* What the programs would be denied, each once; "" and NULL paths are none. */
-static void gather_user(struct plan_host *h, const struct spec *spec)
+static void gather_user(struct plan_host *h, const struct spec *spec, const char *state_dir)
 {
     const struct passwd *pw;
     struct drop user;
@@ -144,6 +144,11 @@ static void gather_user(struct plan_host *h, const struct spec *spec)
     if (pw != NULL && pw->pw_dir != NULL)
         str_set(&h->home, pw->pw_dir);
     drop_children(&user);
+    if (drop_may_reach(&user, state_dir, &err) == -EACCES) {
+        cleanup_free char *words = xasprintf("the state directory %s", err.msg);
+
+        strv_add(&h->user_faults, words);
+    }
     for (size_t i = 0; i < spec->n_targets; i++) {
         const struct spec_target *t = &spec->targets[i];
         const char *const paths[] = {t->harness, t->cmplog,     t->sanitizer, t->replay,
@@ -236,7 +241,7 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
     h->n_targets = spec->n_targets;
     /* From here on programs under test are asked what they are. */
     if (spec->user != NULL)
-        gather_user(h, spec);
+        gather_user(h, spec, state_dir);
     for (size_t i = 0; i < spec->n_targets; i++)
         gather_target(h, &spec->targets[i], &h->targets[i]);
     drop_children(NULL);
@@ -278,12 +283,15 @@ int plan_from_spec_file(const char *path, const struct spec_overrides *ov, const
 
     if (r < 0)
         return -EINVAL; /* whatever kept it from being read, it is no campaign file */
-    /* A plan that is only shown leaves no state folder behind where there was none. */
-    r = aflprobe_run(NULL, print_only && access(state_dir, W_OK) < 0 ? NULL : cache, &afl, err);
-    if (r == -ENOENT || r == -EINVAL)
-        r = -ENOPKG;
-    if (r == 0)
-        r = plan_host_gather(spec, state_dir, print_only, &host, err);
+    r = plan_host_gather(spec, state_dir, print_only, &host, err);
+    /* A plan that is only shown, or refused, leaves no state folder behind where there was none. */
+    if (r == 0 && (print_only || host->user_faults.n > 0) && access(state_dir, W_OK) < 0)
+        str_set(&cache, NULL);
+    if (r == 0) {
+        r = aflprobe_run(NULL, cache, &afl, err);
+        if (r == -ENOENT || r == -EINVAL)
+            r = -ENOPKG;
+    }
     if (r == 0)
         r = plan_build(spec, afl, host, &plan, faults, err);
     aflprobe_free(afl);

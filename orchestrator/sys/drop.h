@@ -48,8 +48,11 @@ int drop_folder_and_files(const char *top, const char *path, const struct drop *
 
 /*
  * Whether the user may read the file, or list the folder, of that absolute path: by its mode bits and those of all folders above it.
- * 0, or -EACCES with what is in the way in err; -errno.
+ * 0, or -EACCES with what is in the way, and the command that mends it, in err; -errno.
  */
 int drop_may_read(const struct drop *d, const char *path, struct err *err);
+
+/* The same of all folders above path, which need not be there yet itself. */
+int drop_may_reach(const struct drop *d, const char *path, struct err *err);
 
 #endif

@@ -62,8 +62,23 @@ for bad in "no-such-user:there is no user \"no-such-user\"" "root:\"root\" has t
 done
 chmod 700 "$T/bin/asan"
 assert_exit "a program that he may not read is refused" 2 "$FUZZCTL" start "$T/us.ini"
-assert_match "by name" "user: $T/bin/asan: the user may not read it" "$(cat "$T/err")"
+assert_match "by name" "user: $T/bin/asan: the user may not read it: chmod o.r $T/bin/asan$" "$(cat "$T/err")"
 chmod 755 "$T/bin/asan"
+
+mkdir -m 700 "$T/shut"
+mkdir -m 711 "$T/shut/between"
+for verb in check plan start; do
+    assert_exit "$verb: a state directory that he cannot get to is refused" 2 \
+        "$FUZZCTL" --state "$T/shut/between/state" $verb "$T/us.ini"
+    assert_match "$verb: with the folder that is in the way, and what mends it" \
+        "us.ini:6: \[campaign\] user: the state directory $T/shut/between/state: the user may not enter $T/shut: chmod o.x $T/shut$" \
+        "$(cat "$T/out" "$T/err")"
+    assert_exit "$verb: or that will be made so" 2 "$FUZZCTL" --state "$T/new/state" $verb "$T/us.ini"
+    assert_match "$verb: in the same way" "$T/new is not there.*: install -d -m 711 $T/new$" "$(cat "$T/out" "$T/err")"
+done
+check "nothing is begun there" test ! -e "$T/new" -a ! -e "$T/shut/between/state"
+chmod o+x "$T/shut"
+assert_exit "what is said mends it" 0 "$FUZZCTL" --state "$T/shut/between/state" check "$T/us.ini"
 
 assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/us.ini"
 check "it fuzzes" wait_for 40 fuzzing

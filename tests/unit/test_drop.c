@@ -147,6 +147,14 @@ static void what_he_may_not_read_is_named(void **state)
     assert_int_equal(drop_may_read(&d, file, &err), -EACCES);
     assert_non_null(strstr(err.msg, "may not read it"));
     assert_int_equal(drop_may_read(&d, "/nonexistent/x", &err), -ENOENT);
+    assert_int_equal(drop_may_reach(&d, file, &err), 0);
+    assert_int_equal(chmod(shut, 0700), 0);
+    assert_int_equal(drop_may_reach(&d, file, &err), -EACCES);
+    assert_non_null(strstr(err.msg, "may not enter"));
+    assert_non_null(strstr(err.msg, ": chmod o+x "));
+    assert_int_equal(drop_may_reach(&d, "/nonexistent/x", &err), -EACCES);
+    assert_non_null(strstr(err.msg, "install -d -m 711 /nonexistent"));
+    assert_int_equal(drop_may_reach(&d, "/x", &err), 0);
     (void)close(fd);
     free(shut);
     free(file);
