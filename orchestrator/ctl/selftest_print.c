@@ -76,8 +76,7 @@ void selftest_table(const struct selftest *st)
     }
     for (size_t i = 0; i < st->n_items; i++)
         if (st->items[i].state == SELFTEST_FAILED)
-            printf("%s%s: %s\n", i == 0 ? "" : "", selftest_name(st, &st->items[i]),
-                   st->items[i].why);
+            printf("%s: %s\n", selftest_name(st, &st->items[i]), st->items[i].why);
 }
 
 static json_t *number_json(int64_t n)

@@ -105,6 +105,8 @@ assert_exit "a plant of one's own, built by its own command" 0 "$FUZZCTL" selfte
 assert_match "is found from the seed that it passes" '^found +t +plain +ok +crash' "$(cat "$T/out")"
 assert_match "its target is clean" '^- +t +control +ok +clean' "$(cat "$T/out")"
 assert_eq "the last line counts" "2 passed, 0 failed" "$(tail -n 1 "$T/out")"
+assert_exit "quiet" 0 "$FUZZCTL" selftest -q "$T/good.ini" --plant found --jobs 1
+assert_eq "says nothing when all is well" "" "$(cat "$T/out" "$T/err")"
 
 {
     cat "$T/own.ini"
@@ -116,6 +118,12 @@ assert_eq "the last line counts" "2 passed, 0 failed" "$(tail -n 1 "$T/out")"
 seeds = bad-seeds"
 } >"$T/bad.ini"
 assert_exit "what is not found fails" 10 "$FUZZCTL" selftest "$T/bad.ini"
+cp "$T/out" "$T/all"
+assert_exit "quiet" 10 "$FUZZCTL" selftest -q "$T/bad.ini" --plant unbuilt
+assert_eq "has the table, with what failed and why" "0 1 1" "$(grep -c '^\[' "$T/out") $(grep -c '^unbuilt .*FAILED' "$T/out") \
+$(grep -c '^unbuilt: its build failed' "$T/out")"
+assert_match "and the sum" '^[0-9]+ passed, 1 failed$' "$(tail -n 1 "$T/out")"
+cp "$T/all" "$T/out"
 assert_match "a plant that shows nothing" '^not_there: not found in [0-9.k]+ executions' "$(cat "$T/out")"
 assert_match "or something else" '^otherwise: found crash instead of what is allowed' "$(cat "$T/out")"
 assert_match "a build that fails" '^unbuilt: its build failed, exit code 3: cannot' "$(cat "$T/out")"

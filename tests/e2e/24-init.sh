@@ -137,6 +137,15 @@ else
     skip "a static program" "afl-clang-fast -static does not link here"
 fi
 assert_exit "a folder that is not there" 1 "$FUZZCTL" init ./file-afl -o none/x.ini
+ls >before.ls
+assert_exit "-o names the file, --name the campaign" 0 "$FUZZCTL" init -q ./file-afl -o named.spec.ini --name other
+assert_eq "and its target" "name = other [target other]" "$(grep -E '^name = |^\[target' named.spec.ini | paste -sd' ')"
+assert_eq "quiet says nothing" "" "$(cat out err)"
+assert_eq "no other file is made" "named.spec.ini" "$(ls >after.ls && comm -13 before.ls after.ls | grep -v "\.ls$")"
+assert_exit "without -o the file has the name of the campaign" 0 "$FUZZCTL" init ./file-afl --name third
+assert_eq "that is" "third.ini name = third" "$(ls third.ini) $(grep '^name = ' third.ini)"
+assert_exit "without --name the campaign has that of the program" 0 "$FUZZCTL" init ./file-afl -o fourth.ini
+assert_eq "whatever the file is called" "name = file" "$(grep '^name = ' fourth.ini)"
 assert_exit "a spec among the seeds is refused" 2 "$FUZZCTL" init ./file-afl -o seeds/file/x.ini
 assert_match "with what to do" '-o seeds/file/x.ini: would be among the inputs in .*/seeds/file from then on' "$(cat err)"
 check "and not written" test ! -e seeds/file/x.ini
