@@ -578,7 +578,7 @@ st_src.proto := orchestrator/ctl/proto.c
 # Without elfprobe, which looks for words in a harness and would find its own.
 st_src.plan := $(wildcard orchestrator/spec/*.c) \
 	$(filter-out %/elfprobe.c %/elfcalls.c %/host.c %/draft.c,$(wildcard orchestrator/plan/*.c)) \
-	$(wildcard orchestrator/sys/proc*.c) $(addprefix orchestrator/,sys/drop.c sys/nofile.c sys/raw.c) $(wildcard orchestrator/sys/seal*.c)
+	$(wildcard orchestrator/sys/proc*.c) $(addprefix orchestrator/,sys/drop.c sys/guard.c sys/launcher.c sys/nofile.c sys/raw.c) $(wildcard orchestrator/sys/seal*.c)
 st_src.record := orchestrator/sys/keeper_wire.c
 st_base     := $(filter-out %/version.c,$(wildcard orchestrator/base/*.c))
 

@@ -61,7 +61,8 @@ struct proc_spec {
     bool oom_victim;           /* the first to be killed for want of memory */
     bool seal;                 /* cannot change cgroups; sys/seal.h, where it is permitted */
     bool
-        sweep; /* what it leaves behind, in whatever session, is killed; for the main thread only */
+        sweep; /* it is not trusted: its parent is a launcher (-EOWNERDEAD: it did away with that), and
+                   what it leaves behind is killed; for the main thread only */
     const volatile sig_atomic_t *cancel; /* not 0: -ECANCELED, soon; may be NULL */
     bool interruptible; /* a SIGINT, SIGTERM or SIGHUP that is blocked and waits: -EINTR */
     int cgroup_procs_fd

@@ -19,9 +19,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "sys/guard.h"
+#include "sys/launcher.h"
 #include "sys/proc_child.h"
 
 #define READ_CHUNK (64 * 1024)
+#define REST_MS    3000 /* for what a program left behind to go */
 
 struct capture {
     int fd; /* -1: ended */
@@ -161,36 +164,100 @@ static void result_fill(struct proc_result *ret, int status, bool timed_out, int
     ret->err = steal_ptr(&cap[1].data);
 }
 
+/* A program and who is waited for: itself, or, where it is not trusted, its launcher. */
+struct started {
+    pid_t pid; /* our child */
+    int fd; /* readable when there is something to wait for no longer: a pidfd, or the launcher's talk */
+    bool launched;
+};
+
+/* 0, or -errno with the step. */
+static int start(const struct proc_spec *ps, const struct proc_child *pc, struct started *st,
+                 const char **step)
+{
+    static _Thread_local struct launcher_said said;
+    int rc;
+
+    st->launched = ps->sweep;
+    if (!st->launched) {
+        st->pid = proc_child_start(pc, step);
+        st->fd = st->pid > 0 ? (int)syscall(SYS_pidfd_open, st->pid, 0U) : -1;
+        return st->pid < 0 ? st->pid : 0;
+    }
+    st->pid = launcher_open(pc, &st->fd);
+    if (st->pid < 0)
+        return st->pid;
+    rc = launcher_go(st->fd);
+    if (rc == 0)
+        rc = launcher_hear(st->fd, &said);
+    if (rc == 0 && said.word == LAUNCHER_FAILED) {
+        (void)kill(st->pid, SIGKILL);
+        while (waitpid(st->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        (void)close(steal_fd(&st->fd));
+        *step = said.step;
+        return said.value;
+    }
+    /* One that is gone already is met by whoever waits for it. */
+    return 0;
+}
+
+/* Once its end is told, or it shall end (kill). 0, or -EOWNERDEAD: it did away with its launcher. */
+static int finish(struct started *st, bool ended, int *ret_status, struct rusage *ret_ru)
+{
+    struct pollfd p = {.fd = st->fd, .events = POLLIN};
+    struct launcher_said said;
+    int rc = 0;
+
+    if (!ended)
+        proc_child_kill_tree(st->pid);
+    if (!st->launched) {
+        /* The program is not reaped yet, so its pid and with it the group's id are still ours. */
+        (void)kill(-st->pid, SIGKILL);
+        while (wait4(st->pid, ret_status, 0, ret_ru) < 0 && errno == EINTR)
+            ;
+        return 0;
+    }
+    if (poll(&p, 1, REST_MS) > 0 && launcher_hear(st->fd, &said) == 0) {
+        *ret_status = said.value;
+        *ret_ru = said.usage;
+    } else {
+        rc = -EOWNERDEAD;
+        proc_child_kill_tree(st->pid);
+    }
+    (void)kill(st->pid, SIGKILL);
+    if (rc < 0)
+        (void)session_kill(st->pid);
+    while (waitpid(st->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return rc;
+}
+
 static int run_in(const struct proc_spec *ps, struct capture *cap, const struct proc_child *pc,
                   int write_fds[2], struct proc_result *ret, struct err *err)
 {
-    cleanup_close int pidfd = -1;
+    struct started st = {.fd = -1};
     cleanup_close int interrupt_fd = interrupts_open(ps->interruptible);
     const char *step = "fork";
     int64_t start_ms = clock_now_ms();
     struct proc_sweep sweep = {.n = -1};
     struct rusage ru = {0};
-    int status = 0, rc, i;
-    pid_t pid;
+    int status = 0, rc, gone, i;
 
     if (ps->sweep)
         proc_sweep_begin(&sweep);
-    pid = proc_child_start(pc, &step);
-    if (pid < 0) {
+    rc = start(ps, pc, &st, &step);
+    if (rc < 0) {
         proc_sweep_end(&sweep);
-        return err_sys(err, pid, "%s: %s", ps->argv->v[0], step);
+        return err_sys(err, rc, "%s: %s", ps->argv->v[0], step);
     }
     for (i = 0; i < 2; i++)
         (void)close(steal_fd(&write_fds[i]));
-    pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
-    rc = pidfd < 0 ? -errno
-                   : wait_end(cap, pidfd, interrupt_fd, start_ms + ps->timeout_ms, ps->cancel);
-    if (rc < 0)
-        proc_child_kill_tree(pid);
-    /* The program is not reaped yet, so its pid and with it the group's id are still ours. */
-    (void)kill(-pid, SIGKILL);
-    while (wait4(pid, &status, 0, &ru) < 0 && errno == EINTR)
-        ;
+    rc = st.fd < 0 ? -EMFILE
+                   : wait_end(cap, st.fd, interrupt_fd, start_ms + ps->timeout_ms, ps->cancel);
+    gone = finish(&st, rc == 0, &status, &ru);
+    if (st.fd >= 0)
+        (void)close(st.fd);
     proc_sweep_end(&sweep);
     for (i = 0; i < 2 && rc == -ETIME; i++)
         (void)capture_read(&cap[i], 64);
@@ -198,6 +265,8 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
         return err_set(err, rc, "%s: interrupted", ps->argv->v[0]);
     if (rc < 0 && rc != -ETIME)
         return err_sys(err, rc, "%s: reading its output", ps->argv->v[0]);
+    if (gone < 0)
+        return err_set(err, gone, "%s: killed or stopped its parent", ps->argv->v[0]);
     for (i = 0; i < 2; i++)
         if (cap[i].data == NULL && capture_append(&cap[i], "", 0) < 0)
             return err_sys(err, -ENOMEM, "%s", ps->argv->v[0]);

@@ -276,6 +276,47 @@ static void run_ends_what_has_left_its_session(void **state)
     assert_int_equal(waitpid(mine, &status, 0), mine);
 }
 
+static void a_program_that_is_not_trusted_may_kill_or_stop_its_parent(void **state)
+{
+    static const struct {
+        const char *script;
+        int rc;
+    } runs[] = {{"kill -9 $PPID; sleep 300", -EOWNERDEAD},
+                {"kill -STOP $PPID", -EOWNERDEAD},
+                {"kill -TERM $PPID; echo there", 0},
+                {"exit 3", 0},
+                {"kill -SEGV $$", 0},
+                {"sleep 300", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct proc_result r = {0};
+        struct strv argv = {0};
+        struct err err = {0};
+        int rc;
+
+        argv_sh(&argv, runs[i].script);
+        rc = proc_run(
+            &(struct proc_spec){.argv = &argv, .timeout_ms = 500, .max_out = 100, .sweep = true},
+            &r, &err);
+        strv_clear(&argv);
+        if (rc != runs[i].rc)
+            fail_msg("%s: %d %s", runs[i].script, rc, rc < 0 ? err.msg : "");
+        if (rc < 0)
+            assert_non_null(strstr(err.msg, "killed or stopped its parent"));
+        else if (i == 2)
+            assert_string_equal(r.out, "there\n");
+        else if (i == 3)
+            assert_int_equal(WEXITSTATUS(r.status), 3);
+        else if (i == 4)
+            assert_int_equal(WTERMSIG(r.status), SIGSEGV);
+        else
+            assert_true(r.timed_out);
+        proc_result_clear(&r);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    }
+}
+
 static void run_names_the_program_that_is_missing(void **state)
 {
     struct strv argv = {0};
@@ -558,6 +599,7 @@ int main(void)
         cmocka_unit_test(run_kills_the_group_and_escaped_children_at_the_timeout),
         cmocka_unit_test(run_does_not_wait_for_a_grandchild_that_holds_the_pipe),
         cmocka_unit_test(run_ends_what_has_left_its_session),
+        cmocka_unit_test(a_program_that_is_not_trusted_may_kill_or_stop_its_parent),
         cmocka_unit_test(run_names_the_program_that_is_missing),
         cmocka_unit_test(run_applies_limits_stdin_folder_and_environment),
         cmocka_unit_test(run_resets_signals),
