@@ -46,7 +46,7 @@ static int plan_exec(struct cmd_env *env, int argc, char **argv)
 
 const struct cmd_entry cmd_plan = {
     .name = "plan",
-    .usage = "FILE [--json] [--seed N] [--cores N] [--budget T] [--execs N] [--name NAME]",
+    .usage = "FILE [--json] [--seed N] [--cores N] [--budget TIME] [--execs N] [--name NAME]",
     .help = "show the instances a spec gives: role, command, environment, limits",
     .exec = plan_exec,
 };
