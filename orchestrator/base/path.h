@@ -70,5 +70,12 @@ char *path_self_dir(void);
  * in the installed places (SBINDIR, LIBEXECDIR, BINDIR as compiled in). Caller frees; NULL when nowhere.
  */
 char *path_find_program(const char *name);
+/*
+ * Whether LD_PRELOAD can name path: the loader takes a blank or a colon in it for the end of a name and knows no escape.
+ * Source: ld.so(8), LD_PRELOAD.
+ */
+bool path_preloadable(const char *path);
+/* fuzz-preload.so where it can be loaded, else NULL, for targets that then share the group of afl-fuzz. Caller frees. */
+char *path_find_preload(void);
 
 #endif

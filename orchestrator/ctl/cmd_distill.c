@@ -180,7 +180,7 @@ static int run(struct job *d, size_t must)
                              .cancel = &manyrun_stop,
                              .progress = show_progress,
                              .ctx = d};
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    cleanup_free char *preload = path_find_preload();
     struct replay_scope *scope = NULL;
     struct distill_result r;
     struct strv procs = {0};

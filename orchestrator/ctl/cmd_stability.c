@@ -110,7 +110,7 @@ static int run(struct stability_verb *v, const struct stability_subject *t)
                                .cancel = &manyrun_stop,
                                .progress = show_progress,
                                .ctx = v};
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    cleanup_free char *preload = path_find_preload();
     struct replay_scope *scope = NULL;
     struct stability_result r;
     struct strv procs = {0};

@@ -117,7 +117,13 @@ static void programs(struct doctor *d)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         cleanup_free char *path = path_find_program(names[i]);
 
-        if (path != NULL)
+        if (path != NULL && i == 3 && !path_preloadable(path))
+            doctor_add(d, DOCTOR_WARN, names[i],
+                       "a target has no memory group of its own; the instance's limit holds "
+                       "instead, and may end afl-fuzz with it",
+                       "make install, or move the folder to a path without",
+                       "%s: the loader takes no path with a blank or a colon", path);
+        else if (path != NULL)
             doctor_add(d, DOCTOR_OK, names[i], NULL, NULL, "%s", path);
         else if (i < 3)
             doctor_add(d, DOCTOR_BAD, names[i], "nothing can be started", "make install",

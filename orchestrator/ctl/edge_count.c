@@ -27,7 +27,7 @@ struct job {
 static int job_run(struct job *job, void *ret, struct err *err)
 {
     const struct edge_count *c = job->c;
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    cleanup_free char *preload = path_find_preload();
     struct replay_scope *scope = NULL;
     struct strv procs = {0};
     struct elfprobe elf;

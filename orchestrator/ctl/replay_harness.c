@@ -279,7 +279,7 @@ static int run_all(struct replay *r, struct err *err)
                              .done = run_done,
                              .ctx = r,
                              .cancel = &manyrun_stop};
-    cleanup_free char *preload = path_find_program("fuzz-preload.so");
+    cleanup_free char *preload = path_find_preload();
     struct strv procs = {0}, args = {0};
     int rc;
 

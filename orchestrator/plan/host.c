@@ -233,7 +233,7 @@ int plan_host_gather(const struct spec *spec, const char *state_dir, bool print_
     h->home = xstrdup(getenv("HOME") != NULL ? getenv("HOME") : "/");
     h->core_pattern_pipe =
         file_read_proc("/proc/sys/kernel/core_pattern", 4096, &pattern) == 0 && pattern[0] == '|';
-    h->preload = path_find_program("fuzz-preload.so");
+    h->preload = path_find_preload();
     h->seed = print_only ? 0 : arc4random();
     gather_run(h, spec, state_dir, print_only);
     gather_git(h, spec->root);

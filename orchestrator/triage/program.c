@@ -54,7 +54,7 @@ int program_open(const json_t *job, int64_t run_ms, struct program *ret, struct 
     add_procs(&ret->procs);
     ret->path = xstrdup(path);
     if (!elf.is_static && !elf.asan_dynamic)
-        ret->preload = path_find_program("fuzz-preload.so");
+        ret->preload = path_find_preload();
     ret->scratch = xasprintf("%s/run.XXXXXX", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
     if (drop_mkdtemp(ret->scratch) < 0) {
         r = err_sys(err, -errno, "%s", ret->scratch);

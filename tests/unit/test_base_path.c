@@ -237,6 +237,15 @@ static void our_programs_are_found_beside_this_one(void **state)
     assert_null(path_find_program("no-such-program-of-ours"));
 }
 
+static void a_path_that_the_loader_cuts_is_told(void **state)
+{
+    (void)state;
+    assert_true(path_preloadable("/usr/libexec/fuzzd/fuzz-preload.so"));
+    assert_true(path_preloadable("/a\tb/fuzz-preload.so"));
+    assert_false(path_preloadable("/my folder/fuzz-preload.so"));
+    assert_false(path_preloadable("/a:b/fuzz-preload.so"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_tree_is_measured_up_to_a_bound),
         cmocka_unit_test(the_state_directory_is_flag_then_environment),
         cmocka_unit_test(our_programs_are_found_beside_this_one),
+        cmocka_unit_test(a_path_that_the_loader_cuts_is_told),
     };
     return cmocka_run_group_tests(tests, make_top, drop_top);
 }
