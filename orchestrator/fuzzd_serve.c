@@ -346,6 +346,11 @@ static void serve_resume(struct daemon *d, uint64_t ticket, const json_t *reques
         resume_ended(d, ticket, name);
         return;
     }
+    if (name == NULL && TAILQ_EMPTY(&d->runs)) {
+        server_refuse(d->server, ticket, EXIT_USAGE,
+                      "no campaign is running: name the one to resume");
+        return;
+    }
     run = run_named(d, ticket, request);
     if (run == NULL)
         return;

@@ -167,7 +167,11 @@ static int load(struct selftest *st, const struct options *o)
     if (code == EXIT_DONE)
         choose_items(st, o);
     if (code == EXIT_DONE && st->n_items == 0)
-        code = cmd_fail(&cmd_selftest, EXIT_VACUOUS, "%s has no plant of that choice", o->spec);
+        code = cmd_fail(&cmd_selftest, EXIT_VACUOUS,
+                        st->spec->n_plants == 0
+                            ? "%s has no planted bug: no [plant NAME], no plants = FILE"
+                            : "%s has no plant of that choice",
+                        o->spec);
     return code;
 }
 
