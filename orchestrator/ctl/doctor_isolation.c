@@ -115,8 +115,8 @@ static void try_leaf(struct doctor *d, struct cgroup *cg)
         doctor_add(d, DOCTOR_OK, "pause", NULL, NULL, "a target can be frozen");
     else
         doctor_add(d, DOCTOR_WARN, "pause",
-                   "campaigns cannot be paused, and not held when the host is short of memory or "
-                   "disk",
+                   "a pause, and a hold when the host is short of memory or disk, only stops "
+                   "afl-fuzz; what its target started goes on",
                    "a kernel with a cgroup v2 tree (5.2 or later)", "a target cannot be frozen");
     r = cgroup_kill(cg, CGROUP_T);
     if (r == 0 && empties(cg, pid))

@@ -37,7 +37,7 @@ static const struct hierarchy {
     [CGROUP_H_CPU] = {"cpu", "cpu.shares", "cpu",
                       "cpu limits and the low weight of triage do not hold"},
     [CGROUP_H_UNIFIED] = {"unified", "cgroup.subtree_control", "",
-                          "processes are killed one by one and nothing can be paused"},
+                          "processes are killed one by one and a pause only stops afl-fuzz"},
 };
 
 void cgroup_root_lacks(struct cgroup_root *root, const char *text)
@@ -179,8 +179,9 @@ struct cgroup_root *cgroup_root_open_from(const char *fs, const char *prefix, co
     if (root->ops == &cgroup_ops_none) {
         dirs_clear(root->dir);
         cgroup_root_lacks(
-            root, "no limits of memory, processes and cpu hold, nothing can be paused, and only "
-                  "the keeper can find what a target leaves behind");
+            root,
+            "no limits of memory, processes and cpu hold, a pause only stops afl-fuzz, and only "
+            "the keeper can find what a target leaves behind");
     }
     return root;
 }
