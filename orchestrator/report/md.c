@@ -211,8 +211,9 @@ static void put_targets(FILE *out, const json_t *targets)
                           (long long)fields_int(t, "edges_floor"),
                           text_plural(fields_int(t, "edges_floor")));
         if (json_is_object(json_object_get(t, "reach")))
-            (void)fprintf(out, "; %zu reach ids seen, %zu of %zu required ones missing",
+            (void)fprintf(out, "; %zu reach id%s seen, %zu of %zu required ones missing",
                           json_object_size(json_object_get(t, "reach")),
+                          text_plural((int64_t)json_object_size(json_object_get(t, "reach"))),
                           json_array_size(json_object_get(t, "reach_missing")),
                           json_array_size(json_object_get(t, "reach_required")));
         if (json_is_true(json_object_get(t, "saturated")))

@@ -156,10 +156,11 @@ static void print_reach(const struct page *p, const json_t *t)
     if (fields_text(t, "reach_error")[0] != '\0')
         print_item(p, "reach", "not measured: %s", fields_text(t, "reach_error"));
     else if (json_is_object(reach) && n > 0)
-        print_item(p, "reach", "%zu of %zu required ids, %zu ids in all", n - missing, n,
-                   json_object_size(reach));
+        print_item(p, "reach", "%zu of %zu required ids, %zu id%s in all", n - missing, n,
+                   json_object_size(reach), text_plural((int64_t)json_object_size(reach)));
     else if (json_is_object(reach))
-        print_item(p, "reach", "%zu ids seen, none required", json_object_size(reach));
+        print_item(p, "reach", "%zu id%s seen, none required", json_object_size(reach),
+                   text_plural((int64_t)json_object_size(reach)));
 }
 
 /* What the run of the seeds before fuzzing came to, where that was not "all passed". */
