@@ -73,8 +73,9 @@ cp -a "$BUILD/obj/orchestrator" "$T/build/obj/"
 if make -s -C "$TOP" NODEPS=1 BUILD="$T/build" DESTDIR="$T/inst" PREFIX=/usr install >install.log 2>&1; then
     mkdir away
     cp rle.c build-rle.sh away/
-    (cd away && cp ../build-rle.sh . && KIT=$T/inst/usr/share/fuzzd AFL_QUIET=1 sh -e build-rle.sh) >away.log 2>&1
-    assert_exit "with an installed kit it builds, too" 0 away/rle seeds/rle
+    ln -s "$T/inst/usr/share/fuzzd" "$T/the kit"
+    (cd away && cp ../build-rle.sh . && KIT="$T/the kit" AFL_QUIET=1 sh -e build-rle.sh) >away.log 2>&1
+    assert_exit "with an installed kit, in a folder with a blank, it builds, too" 0 away/rle seeds/rle
 else
     skip "an installed kit" "make install does not work here"
 fi
