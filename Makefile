@@ -120,7 +120,7 @@ units: $(UNITS)
 
 # ---- Stamps: what was built with other flags, or from another list of files, is stale -----
 export FZ_STAMP_FLAGS = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LDLIBS)
-export FZ_STAMP_LIB   = $(LIB_OBJ)
+export FZ_STAMP_LIB   = $(LIB_OBJ:$(BUILD)/%=%)
 git_version := $(shell git describe --always --dirty --tags 2>/dev/null)
 export FZ_STAMP_GIT   = $(git_version)
 export FZ_STAMP_DIRS  = $(dir_flags)
@@ -150,12 +150,12 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(BUILD)/.stamp-flags
 
 $(LIB): $(LIB_OBJ) $(BUILD)/.stamp-lib
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcsD $@ $(LIB_OBJ)
+	$(Q)rm -f $@.new && $(AR) rcsD $@.new $(LIB_OBJ) && mv $@.new $@
 
 define program_rule
 $(BUILD)/$(1): $(patsubst %.c,$(BUILD)/obj/%.o,$(call main_src,$(2))) $(LIB)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) -pie $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(ALL_LDLIBS)
+	$$(Q)$$(CC) -pie $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@.new $$(filter %.o %.a,$$^) $$(ALL_LDLIBS) && mv $$@.new $$@
 endef
 $(foreach p,$(PRESENT),$(eval $(call program_rule,$(firstword $(subst :, ,$(p))),$(lastword $(subst :, ,$(p))))))
 

@@ -10,7 +10,9 @@ need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so
 to() { # GOAL
     make -s NODEPS=1 BUILD="$BUILD" DESTDIR="$T/i" "$1"
 }
+built=$(stat -c '%n %y' "$FUZZD" "$FUZZCTL")
 assert_exit "make install" 0 to install
+assert_eq "builds nothing anew" "$built" "$(stat -c '%n %y' "$FUZZD" "$FUZZCTL")"
 assert_eq "all files are there" "bin/fuzzctl
 lib/systemd/system/fuzz-campaign@.service
 lib/systemd/system/fuzz-campaign@.timer
