@@ -226,6 +226,7 @@ int main(void)
     if (mkdtemp(dir) == NULL)
         return 1;
     build = path_join(self, "..");
+    (void)setenv("LITTER", "1", 1);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     path_remove_tree(dir);
     free(build);
