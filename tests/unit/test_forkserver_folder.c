@@ -29,6 +29,7 @@
 
 static char dir[] = "/tmp/fz-folder.XXXXXX";
 static char *build; /* the folder of tests/ */
+static struct strv litters;
 
 struct fixture {
     char *path;
@@ -48,6 +49,7 @@ static struct fixture fixture(const char *name, const char *arg)
         strv_add(&f.args, arg);
     f.opts = (struct forkserver_opts){.path = f.path,
                                       .scratch = dir,
+                                      .env = &litters,
                                       .persistent = elf.persistent,
                                       .deferred = elf.deferred,
                                       .run_ms = 2000};
@@ -226,9 +228,10 @@ int main(void)
     if (mkdtemp(dir) == NULL)
         return 1;
     build = path_join(self, "..");
-    (void)setenv("LITTER", "1", 1);
+    strv_add(&litters, "LITTER=1");
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     path_remove_tree(dir);
     free(build);
+    strv_clear(&litters);
     return failed;
 }
