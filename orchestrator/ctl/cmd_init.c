@@ -118,6 +118,19 @@ static char *spec_folder(const char *out)
     return NULL;
 }
 
+/* -o, or the name that is taken by itself, must be no seed and nothing that the spec would name. */
+static int check_out(const char *out, const char *program, const struct draft *d)
+{
+    const char *files[DRAFT_ROLES + 2] = {program, d->dict};
+    int code = given_output_check(&cmd_init, NULL, "-o ", out, (char *const *)&d->seeds, 1);
+
+    for (int i = 0; i < DRAFT_ROLES; i++)
+        files[i + 2] = d->builds[i].path;
+    return code == EXIT_DONE
+               ? given_output_keeps(&cmd_init, NULL, "-o ", out, files, DRAFT_ROLES + 2)
+               : code;
+}
+
 static int init_write(const struct cmd_env *env, const struct init *in, const char *program,
                       const struct strv *args)
 {
@@ -130,8 +143,7 @@ static int init_write(const struct cmd_env *env, const struct init *in, const ch
         return EXIT_ERROR;
     if (draft_gather(program, args, in->seeds, in->dict, dir, &d, &err) < 0)
         return cmd_fail(&cmd_init, EXIT_USAGE, "%s", err.msg);
-    if (in->out != NULL && !to_stdout &&
-        given_output_check(&cmd_init, NULL, "-o ", in->out, &d.seeds, 1) != EXIT_DONE) {
+    if (in->out != NULL && !to_stdout && check_out(in->out, program, &d) != EXIT_DONE) {
         draft_clear(&d);
         return EXIT_USAGE;
     }

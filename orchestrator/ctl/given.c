@@ -152,15 +152,34 @@ int given_output_check(const struct cmd_entry *e, const char *sub, const char *l
     return EXIT_DONE;
 }
 
+int given_output_keeps(const struct cmd_entry *e, const char *sub, const char *label,
+                       const char *out, const char *const *files, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i] != NULL && is_same_file(files[i], out))
+            return cmd_fail(e, EXIT_USAGE, "%s%s%s%s: is %s, which is read; name another",
+                            name_of(sub), colon(sub), label, out, files[i]);
+    }
+    return EXIT_DONE;
+}
+
 int given_output_check_spec(const struct cmd_entry *e, const char *sub, const char *label,
                             const char *out, const struct spec *spec)
 {
-    int code = EXIT_DONE;
+    const char *const own = spec->path;
+    int code = given_output_keeps(e, sub, label, out, &own, 1);
 
     for (size_t i = 0; i < spec->n_targets && code == EXIT_DONE; i++) {
         const struct spec_target *t = &spec->targets[i];
+        const char *const files[] = {t->harness, t->cmplog,   t->sanitizer, t->replay,
+                                     t->laf,     t->coverage, t->mutator,   t->dictionary};
 
-        code = given_output_check(e, sub, label, out, t->regressions.v, t->regressions.n);
+        code = given_output_keeps(e, sub, label, out, files, sizeof(files) / sizeof(*files));
+        if (code == EXIT_DONE)
+            code =
+                given_output_keeps(e, sub, label, out, (const char *const *)t->watch.v, t->watch.n);
+        if (code == EXIT_DONE)
+            code = given_output_check(e, sub, label, out, t->regressions.v, t->regressions.n);
         if (code == EXIT_DONE && t->seeds != NULL)
             code = given_output_check(e, sub, label, out, &t->seeds, 1);
     }

@@ -40,7 +40,13 @@ char *given_no_inputs(const struct inputs *list);
  */
 int given_output_check(const struct cmd_entry *e, const char *sub, const char *label,
                        const char *out, char *const *paths, size_t n);
-/* The same of the seeds and regressions of all targets of a campaign file. */
+/* EXIT_USAGE where out is one of those files, by whatever name; they are read, not written. NULL among them is passed over. */
+int given_output_keeps(const struct cmd_entry *e, const char *sub, const char *label,
+                       const char *out, const char *const *files, size_t n);
+/*
+ * Both for a campaign file: the inputs are the seeds and regressions of all targets, and what is kept is the file itself and
+ * all files that its targets name.
+ */
 int given_output_check_spec(const struct cmd_entry *e, const char *sub, const char *label,
                             const char *out, const struct spec *spec);
 

@@ -85,6 +85,14 @@ for place in seeds/junit.xml seeds/001-one reg/sub.xml one/file junit.link; do
 done
 assert_eq "and nothing is written" "reg/file seeds/001-one seeds/002-two z" \
     "$(cd "$T" && echo "$(find seeds reg -type f | sort | paste -sd' ') $(cat one/file)")"
+ln -s "$T/reg.ini" "$T/reg.link"
+ln "$T/b" "$T/b.hard"
+for place in reg.ini reg.link b.hard; do
+    was=$(sha256sum <"$T/$place")
+    assert_exit "nor may it be what is read: $place" 2 "$FUZZCTL" replay "$T/reg.ini" --junit "$T/$place"
+    assert_match "which is said: $place" '--junit .*: is .*, which is read; name another' "$(cat "$T/err")"
+    assert_eq "and stays: $place" "$was" "$(sha256sum <"$T/$place")"
+done
 cat >"$T/junit.py" <<'END'
 import sys
 import xml.etree.ElementTree as tree

@@ -84,6 +84,12 @@ assert_exit "--force replaces it" 0 "$FUZZCTL" init ./file-afl --force
 if cmp -s before.ini file.ini; then not_ok "now with the seeds that are there"; else ok "now with the seeds that are there"; fi
 assert_eq "no temporary is left" "" "$(find . -maxdepth 1 -name '.fuzzctl-init*')"
 
+for place in file-afl file-asan seeds/file/one; do
+    was=$(sha256sum <$place)
+    assert_exit "a program or seed is not replaced, also by force: $place" 2 "$FUZZCTL" init ./file-afl --force -o $place
+    assert_eq "and stays: $place" "$was" "$(sha256sum <$place)"
+done
+
 # Any build of the set leads to the same spec.
 for build in file file-asan file-cmplog; do
     assert_exit "$build leads there too" 0 "$FUZZCTL" init ./$build -o $build.x.ini
