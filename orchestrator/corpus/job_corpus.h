@@ -19,7 +19,8 @@
  * and, where no client of the fork-server protocol could talk to the harness build, "refused": words.
  *
  * "keep" distills what the last run kept, the start corpus and the queues of all instances, and leaves it to the next run. What it
- * leaves covers no edge less than what was there. Without the time for that it leaves all of it, up to a bound. Answer:
+ * leaves covers no edge less than what was there; by a harness that does no more with any input than with one that it rejects, all that was there
+ * stays. Without the time for that it leaves all of it, up to a bound. Answer:
  *   {"ok", "files", "bytes", "edges", "before": {"files", "edges"}, "inputs": looked at, "aside": that fail or vary, "damaged",
  *    "distilled": bool, "why": words or null}
  */

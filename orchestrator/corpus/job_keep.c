@@ -99,6 +99,18 @@ static void take_raw(struct keep *k)
     }
 }
 
+/*
+ * Whether nothing that the harness does with any input differs from what it does with one that it rejects: a build that
+ * went wrong, by which no corpus can be judged.
+ */
+static bool is_blind(const struct keep *k)
+{
+    struct err err;
+    size_t edges = 0;
+
+    return job_floor_edges(&k->program.opts, &edges, &err) == 0 && k->pick.edges <= edges;
+}
+
 static int choose(struct keep *k, struct err *err)
 {
     const int64_t budget_ms = json_int(k->job, "budget_ms", SPARE_MS);
@@ -114,6 +126,10 @@ static int choose(struct keep *k, struct err *err)
     r = pick_edges(&old, &k->edges_before, err);
     if (r == 0)
         r = pick_run(&all, &k->pick, err);
+    if (r == 0 && k->old.n > 0 && is_blind(k))
+        return err_set(err, -ENODATA,
+                       "the harness does no more with any input than with one that it rejects, "
+                       "what was kept before stays");
     if (r == 0)
         take_pick(k);
     else if (r == -ETIME)

@@ -5,6 +5,8 @@
  */
 #include "triage/job_input.h"
 
+#include <errno.h>
+
 #include "engine/forkserver.h"
 #include "engine/map.h"
 #include "triage/job.h"
@@ -13,34 +15,50 @@
 
 #define RUN_MS 5000
 
-static json_t *answer_of(const struct forkserver_run *run, size_t edges)
+static int judge(const struct forkserver_run *run, size_t edges, struct err *err)
 {
     if (run->end == FORKSERVER_TIMEOUT)
-        return job_answer_error("one zero byte: no end within %d ms", RUN_MS);
+        return err_set(err, -ETIME, "one zero byte: no end within %d ms", RUN_MS);
     /* A run cut short has a map that is not the whole of it. */
     if (run->end != FORKSERVER_OK)
-        return job_answer_error("one zero byte: the program did not end well");
-    if (edges == 0)
-        return job_answer_error("one zero byte: no edge is counted");
-    return json_pack("{s:b, s:I}", "ok", 1, "edges", (json_int_t)edges);
+        return err_set(err, -ECHILD, "one zero byte: the program did not end well");
+    return edges > 0 ? 0 : err_set(err, -ENODATA, "one zero byte: no edge is counted");
+}
+
+int job_floor_edges(const struct forkserver_opts *program, size_t *ret_edges, struct err *err)
+{
+    struct forkserver_opts opts = *program;
+    struct forkserver_run run = {0};
+    struct forkserver *fs = NULL;
+    size_t edges = 0;
+    int r;
+
+    opts.run_ms = RUN_MS;
+    r = forkserver_open(&opts, &fs, err);
+    if (r == 0)
+        r = forkserver_run(fs, "", 1, &run, err);
+    if (r == 0) {
+        edges = map_edges(forkserver_map(fs), forkserver_map_bytes(fs));
+        r = judge(&run, edges, err);
+    }
+    forkserver_close(fs);
+    if (r == 0)
+        *ret_edges = edges;
+    return r;
 }
 
 json_t *job_floor_run(const json_t *job)
 {
-    struct forkserver *fs = NULL;
-    struct forkserver_run run = {0};
     struct program program;
     struct err err = {0};
+    size_t edges = 0;
     json_t *answer;
     int r = program_open(job, RUN_MS, &program, &err);
 
     if (r == 0)
-        r = forkserver_open(&program.opts, &fs, &err);
-    if (r == 0)
-        r = forkserver_run(fs, "", 1, &run, &err);
+        r = job_floor_edges(&program.opts, &edges, &err);
     answer = r < 0 ? job_answer_error("%s", err.msg)
-                   : answer_of(&run, map_edges(forkserver_map(fs), forkserver_map_bytes(fs)));
-    forkserver_close(fs);
+                   : json_pack("{s:b, s:I}", "ok", 1, "edges", (json_int_t)edges);
     program_clear(&program);
     return answer;
 }

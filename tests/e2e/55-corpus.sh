@@ -129,6 +129,18 @@ assert_eq "the campaign ran" budget "$(report twice '.targets[0].end_reason')"
 check "it is not kept any more" [ ! -e "$FZ_STATE/corpora/twice/twice/$name" ]
 build "$T/ladder" -DSLEEPS=0 -DFAILS=0
 
+# ---- a harness that went wrong costs no corpus -----------------------------------------------
+"$FUZZCTL" run "$T/twice.ini" --budget 2s >"$T/out" 2>&1
+before=$(kept twice)
+check "a corpus is there: $before files" [ "$before" -gt 1 ]
+mv "$T/ladder" "$T/ladder.good"
+printf 'int main(void)\n{\n    return 1;\n}\n' >"$T/blind.c"
+AFL_QUIET=1 afl-clang-fast -O1 -o "$T/ladder" "$T/blind.c" >/dev/null 2>&1
+assert_exit "a harness that reads nothing is vacuous" 11 "$FUZZCTL" run "$T/twice.ini" --budget 2s
+assert_eq "and takes nothing from the corpus" "$before" "$(kept twice)"
+assert_match "the report says so" 'not renewed: .*what was kept before stays' "$("$FUZZCTL" report twice | tr -s ' \n' ' ')"
+mv "$T/ladder.good" "$T/ladder"
+
 # ---- drop ------------------------------------------------------------------------------------
 spec drop "$T/ladder" "$T/in" 2s "corpus = drop"
 "$FUZZCTL" run "$T/drop.ini" >"$T/out" 2>&1
