@@ -35,6 +35,7 @@
 #define START_MS       20000
 #define ALIKE_KEPT     8
 #define UNPLACED_KEPT  64
+#define HANGS_KEPT     4 /* each costs its replay many times its limit */
 #define FLUSH_EVERY    256
 #define FOREVER_MS     (24 * 3600 * INT64_C(1000))
 
@@ -131,7 +132,9 @@ static void name_fault(const struct sweep *s, const struct runner_result *r, str
         run.end = REPLAY_TIMEOUT;
     classify_run(&run, json_str(s->job, "target", ""), "", &v);
     (void)strlcpy(sus->signature, v.signature, sizeof(sus->signature));
-    sus->keep = v.evidence >= EVIDENCE_LIBC ? ALIKE_KEPT : UNPLACED_KEPT;
+    sus->keep = r->run.end == FORKSERVER_TIMEOUT ? HANGS_KEPT
+                : v.evidence >= EVIDENCE_LIBC    ? ALIKE_KEPT
+                                                 : UNPLACED_KEPT;
 }
 
 static void on_run(void *ctx, const struct runner_result *r)
@@ -210,15 +213,19 @@ static void run_all(struct sweep *s)
 }
 
 /* ---- what failed ---- */
-/* Whether it fails again in a fresh server, with the time of a replay. 0 with *ret, or -errno. */
+/*
+ * Whether it fails again in a fresh server, with the time of a replay; without its patience where others like it have hung with
+ * that, or a build that hangs on everything would hold up the verdict for hours. 0 with *ret, or -errno.
+ */
 static int repeats(struct sweep *s, const struct suspect *sus, struct forkserver_run *ret,
                    struct err *err)
 {
+    const bool patient = sweepbook_alike(s->book, sus->signature) < sus->keep;
     struct forkserver_opts opts = s->program.opts;
     struct forkserver *fs = NULL;
     int r;
 
-    opts.run_ms = s->hang_ms * JOB_SAN_SLOWNESS * REPLAY_PATIENCE;
+    opts.run_ms = s->hang_ms * JOB_SAN_SLOWNESS * (patient ? REPLAY_PATIENCE : 1);
     r = forkserver_open(&opts, &fs, err);
     if (r == 0)
         r = forkserver_run(fs, sus->data, sus->size, ret, err);

@@ -14,7 +14,7 @@
  * SYNC_DIR/SWEEP/{crashes,hangs}/INSTANCE,NAME before the record of what was run speaks of it, so that a job that is killed loses nothing.
  *
  * A crash counts when it is seen; a SIGKILL (memory) and the loss of the server when they repeat in a fresh one; a timeout when it repeats
- * with JOB_SAN_SLOWNESS times hang_timeout and the patience of a replay.
+ * with JOB_SAN_SLOWNESS times hang_timeout and the patience of a replay; without the latter once a few hangs are kept.
  *
  * Answer: {"ok", "total": entries there are, "swept": different contents that were run, so far, "left": entries still to do, "failed": different
  *   contents that failed, so far, "alike": those of them that were not put aside, as enough of the same signature were, "stored": put aside by this

@@ -131,7 +131,18 @@ spec slow "$T/over" "$T/over-asan" "$T/clean" 2s "hang_timeout = 1s" "timeout = 
 assert_eq "a slow sanitizer makes no hang" 0 \
     "$("$FUZZCTL" artifacts slow --json | jq '[.artifacts[] | select(.kind == "hang")] | length')"
 assert_eq "the slow entry was swept" "0 true" "$(report slow '.targets[0].sweep | "\(.left) \(.complete)"')"
-rm "$T/slow.hang" "$T/clean/two"
+rm "$T/clean/two"
+
+# A build that hangs on much: a few hangs are kept and replayed, and the verdict does not wait for the others for hours.
+mkdir "$T/hangs"
+for i in 0 1 2 3 4 01 12 23 34 0123 4321 00000; do printf 'H%s' "$i" >"$T/hangs/$i"; done
+spec hangs "$T/odd" "$T/odd-asan" "$T/hangs" 3s "hang_timeout = 100ms" "timeout = 50ms" "max_len = 6"
+assert_exit "what hangs in the sanitizer build is a finding" 10 "$FUZZCTL" run "$T/hangs.ini"
+entries=$(find "$(folder hangs out/hangs/main/queue)" -maxdepth 1 -type f -exec sha256sum {} + | cut -d' ' -f1 | sort -u | wc -l)
+check "of many: $(report hangs '.targets[0].sweep.failed') of $entries" [ "$(report hangs '.targets[0].sweep.failed')" -gt 4 ]
+assert_eq "four are kept" 4 "$("$FUZZCTL" artifacts hangs --json | jq '[.artifacts[] | select(.instance == "sweep")] | length')"
+assert_eq "every entry was swept" "0 true" "$(report hangs '.targets[0].sweep | "\(.left) \(.complete)"')"
+rm "$T/slow.hang"
 
 # ---- a sanitizer build that does not come up -------------------------------------------------
 cp "$T/odd-asan" "$T/broken-asan"
