@@ -8,6 +8,7 @@
 #include <string.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -61,6 +62,8 @@ static int call(const struct cmd_entry *e, const char *a, const char *b, const c
 
     for (size_t i = 0; i < 4 && args[i] != NULL; i++)
         argv[argc++] = xstrdup(args[i]);
+    optind = 0; /* a process has one command line: what getopt keeps of the last one goes */
+    (void)getopt(1, argv, "");
     (void)fflush(NULL);
     assert_true(dup2(fd, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0);
     code = e->exec(&env, argc, argv);
