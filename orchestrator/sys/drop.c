@@ -12,7 +12,6 @@
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,7 +22,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "base/shell.h"
 
 static struct drop children;
 static bool children_set;
@@ -163,82 +161,4 @@ int drop_folder_and_files(const char *top, const char *path, const struct drop *
         r = above < 0 ? above : fchmod(above, 0755) < 0 ? -errno : 0;
     }
     return r;
-}
-
-static bool has(const struct drop *d, const struct stat *st, mode_t bit)
-{
-    if (st->st_uid == d->uid)
-        return (st->st_mode & (bit << 6)) != 0;
-    return (st->st_mode & (st->st_gid == d->gid ? bit << 3 : bit)) != 0;
-}
-
-/* -EACCES: what he may not do to path, where the bits are missing, and the command that gives them. */
-static int denied(const struct drop *d, const struct stat *st, const char *path, const char *what,
-                  const char *where, const char *bits, struct err *err)
-{
-    const char who = st->st_uid == d->uid ? 'u' : st->st_gid == d->gid ? 'g' : 'o';
-    cleanup_free char *words = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&words, &size);
-
-    if (out == NULL)
-        return err_set(err, -EACCES, "%s: the user may not %s %s", path, what, where);
-    shell_quote(out, where);
-    (void)fclose(out);
-    return err_set(err, -EACCES, "%s: the user may not %s %s: chmod %c+%s %s", path, what,
-                   path == where ? "it" : where, who, bits, words);
-}
-
-/* The folders above real, and with self real as well. path: as it was named. */
-static int may_enter(const struct drop *d, const char *path, const char *real, bool self,
-                     struct err *err)
-{
-    struct stat st;
-
-    for (const char *p = real; p != NULL; p = strchr(p + 1, '/')) {
-        cleanup_free char *part = p == real ? xstrdup("/") : xstrndup(real, (size_t)(p - real));
-
-        if (stat(part, &st) < 0)
-            return err_sys(err, -errno, "%s", part);
-        if (!has(d, &st, S_IXOTH))
-            return denied(d, &st, path, "enter", part, "x", err);
-    }
-    if (!self)
-        return 0;
-    if (stat(real, &st) < 0)
-        return err_sys(err, -errno, "%s", real);
-    return has(d, &st, S_IXOTH) ? 0 : denied(d, &st, path, "enter", real, "x", err);
-}
-
-int drop_may_reach(const struct drop *d, const char *path, struct err *err)
-{
-    cleanup_free char *above = path_dirname(path);
-    cleanup_free char *real = realpath(above, NULL);
-
-    if (real != NULL)
-        return may_enter(d, path, real, true, err);
-    if (errno != ENOENT)
-        return err_sys(err, -errno, "%s", above);
-    return err_set(err, -EACCES,
-                   "%s: %s is not there, and would be made so that the user may not enter it: "
-                   "install -d -m 711 %s",
-                   path, above, above);
-}
-
-int drop_may_read(const struct drop *d, const char *path, struct err *err)
-{
-    cleanup_free char *real = realpath(path, NULL);
-    struct stat st;
-    int rc;
-
-    if (real == NULL)
-        return err_sys(err, -errno, "%s", path);
-    rc = may_enter(d, path, real, false, err);
-    if (rc < 0)
-        return rc;
-    if (stat(real, &st) < 0)
-        return err_sys(err, -errno, "%s", real);
-    if (!has(d, &st, S_IROTH) || (S_ISDIR(st.st_mode) && !has(d, &st, S_IXOTH)))
-        return denied(d, &st, path, "read", path, S_ISDIR(st.st_mode) ? "rx" : "r", err);
-    return 0;
 }

@@ -47,7 +47,7 @@ int drop_folder(const char *top, const char *path, const struct drop *d);
 int drop_folder_and_files(const char *top, const char *path, const struct drop *d);
 
 /*
- * Whether the user may read the file, or list the folder, of that absolute path: by its mode bits and those of all folders above it.
+ * Whether the user may read the file, or list the folder, of that absolute path: by its mode bits or ACL, and those of all folders above it.
  * 0, or -EACCES with what is in the way, and the command that mends it, in err; -errno.
  */
 int drop_may_read(const struct drop *d, const char *path, struct err *err);

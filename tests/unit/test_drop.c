@@ -2,10 +2,12 @@
 /*
  * Programs as another user: whom we take, what he may read, and folders that become his without a link being followed.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,6 +163,141 @@ static void what_he_may_not_read_is_named(void **state)
     free(file);
 }
 
+/* An ACL entry as the attribute has it: tag, bits, id. */
+struct entry {
+    uint16_t tag, perm;
+    uint32_t id;
+};
+
+static int set_acl(const char *path, const struct entry *e, size_t n)
+{
+    struct {
+        uint32_t version;
+        struct entry e[8];
+    } acl = {.version = htole32(2)};
+
+    for (size_t i = 0; i < n; i++)
+        acl.e[i] = (struct entry){htole16(e[i].tag), htole16(e[i].perm), htole32(e[i].id)};
+    return setxattr(path, "system.posix_acl_access", &acl, sizeof(uint32_t) + n * sizeof(*e), 0);
+}
+
+/* What the kernel says to that user himself. */
+static bool kernel_lets(const struct drop *d, const char *path)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(drop_self(d) < 0 ? 2 : access(path, R_OK) < 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 2);
+    return WEXITSTATUS(status) == 0;
+}
+
+static void an_acl_decides_as_it_does_for_the_kernel(void **state)
+{
+    enum { OWNER = 1, USER = 2, GROUP_OF = 4, GROUP = 8, MASK = 16, OTHER = 32, HIM = 65534 };
+    const uint32_t none = UINT32_MAX;
+    const struct {
+        gid_t gid;
+        bool lets;
+        struct entry e[6];
+    } cases[] = {
+        {0,
+         true,
+         {{OWNER, 7, none},
+          {USER, 5, HIM},
+          {GROUP_OF, 0, none},
+          {MASK, 5, none},
+          {OTHER, 0, none}}},
+        {0,
+         false,
+         {{OWNER, 7, none}, {USER, 5, 7}, {GROUP_OF, 0, none}, {MASK, 5, none}, {OTHER, 0, none}}},
+        {0,
+         false,
+         {{OWNER, 7, none},
+          {USER, 0, HIM},
+          {GROUP_OF, 5, none},
+          {MASK, 5, none},
+          {OTHER, 5, none}}},
+        {0,
+         false,
+         {{OWNER, 7, none},
+          {USER, 7, HIM},
+          {GROUP_OF, 7, none},
+          {MASK, 2, none},
+          {OTHER, 7, none}}},
+        {0,
+         true,
+         {{OWNER, 7, none},
+          {USER, 7, HIM},
+          {GROUP_OF, 7, none},
+          {MASK, 0, none},
+          {OTHER, 7, none}}},
+        {0,
+         true,
+         {{OWNER, 7, none},
+          {GROUP_OF, 0, none},
+          {GROUP, 5, HIM},
+          {MASK, 7, none},
+          {OTHER, 0, none}}},
+        {0,
+         false,
+         {{OWNER, 7, none},
+          {GROUP_OF, 7, none},
+          {GROUP, 0, HIM},
+          {MASK, 7, none},
+          {OTHER, 7, none}}},
+        {HIM,
+         false,
+         {{OWNER, 7, none}, {USER, 7, 7}, {GROUP_OF, 0, none}, {MASK, 7, none}, {OTHER, 7, none}}},
+        {HIM,
+         true,
+         {{OWNER, 7, none},
+          {GROUP_OF, 0, none},
+          {GROUP, 5, HIM},
+          {MASK, 5, none},
+          {OTHER, 0, none}}},
+        {0,
+         true,
+         {{OWNER, 7, none}, {USER, 0, 7}, {GROUP_OF, 0, none}, {MASK, 7, none}, {OTHER, 5, none}}},
+    };
+    char *folder = path_join(dir, "acl"), *file = path_join(dir, "acl/file");
+    const struct drop d = {.uid = HIM, .gid = HIM};
+    struct err err = {0};
+
+    (void)state;
+    need_root();
+    assert_int_equal(path_mkdirs(folder, 0700), 0);
+    assert_int_equal(chmod(dir, 0711), 0);
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+    assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
+    (void)close(fd);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t n = 0;
+
+        while (n < 6 && cases[i].e[n].tag != 0)
+            n++;
+        assert_int_equal(chown(folder, 0, cases[i].gid), 0);
+        if (set_acl(folder, cases[i].e, n) < 0) {
+            assert_int_equal(errno, EOPNOTSUPP);
+            print_message("%s: no ACL here\n", folder);
+            skip();
+        }
+        assert_int_equal(kernel_lets(&d, file), cases[i].lets);
+        assert_int_equal(drop_may_reach(&d, file, &err), cases[i].lets ? 0 : -EACCES);
+        assert_int_equal(drop_may_read(&d, file, &err), cases[i].lets ? 0 : -EACCES);
+        assert_int_equal(drop_may_read(&d, folder, &err), cases[i].lets ? 0 : -EACCES);
+    }
+    assert_int_equal(set_acl(folder, cases[2].e, 5), 0);
+    assert_int_equal(drop_may_read(&d, folder, &err), -EACCES);
+    assert_non_null(strstr(err.msg, ": setfacl -m u:65534:rx /"));
+    assert_int_equal(path_remove_tree(folder), 0);
+    free(folder);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_folder_becomes_his_and_the_way_to_it_passable),
         cmocka_unit_test(a_link_is_not_followed),
         cmocka_unit_test(what_he_may_not_read_is_named),
+        cmocka_unit_test(an_acl_decides_as_it_does_for_the_kernel),
     };
     int rc;
 
