@@ -122,7 +122,7 @@ static int daemon_end(struct daemon *d, const char *why)
     if (TAILQ_EMPTY(&d->runs))
         return sd_event_exit(d->loop, 0);
     TAILQ_FOREACH (run, &d->runs, link)
-        campaign_stop(run->campaign, why);
+        run_stop(run, why);
     return 0;
 }
 

@@ -81,6 +81,8 @@ void detach_ready(struct detach *dt);
 extern const struct farm_events triage_events;
 struct run *run_new(struct daemon *d, struct campaign *c);
 void run_free(struct run *run);
+/* Ends its fuzzing, and bounds what is left to do behind it; also when that has begun already. */
+void run_stop(struct run *run, const char *why);
 /* Pushes what was found before and has no result yet (a run that was taken over). */
 void run_push_untriaged(struct run *run);
 /* Has targets judged that others wait for; also called for a run that was taken over. */

@@ -239,14 +239,14 @@ static void serve_stop(struct daemon *d, uint64_t ticket, const json_t *request)
         }
         (void)waiter_new(d, NULL, ticket, false);
         TAILQ_FOREACH (run, &d->runs, link)
-            campaign_stop(run->campaign, "stopped by a user");
+            run_stop(run, "stopped by a user");
         return;
     }
     run = run_named(d, ticket, request);
     if (run == NULL)
         return;
     (void)waiter_new(d, run, ticket, false);
-    campaign_stop(run->campaign, "stopped by a user");
+    run_stop(run, "stopped by a user");
 }
 
 static void serve_wait(struct daemon *d, uint64_t ticket, const json_t *request)

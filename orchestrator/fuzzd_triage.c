@@ -436,6 +436,12 @@ void run_free(struct run *run)
     free(run);
 }
 
+void run_stop(struct run *run, const char *why)
+{
+    campaign_stop(run->campaign, why);
+    finish_stop(run->finish, why, run->d->terminating ? TRIAGE_WAIT_END_MS : TRIAGE_WAIT_MS);
+}
+
 /* What was not logged one by one. */
 static void log_held(struct run *run)
 {

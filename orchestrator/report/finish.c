@@ -429,6 +429,18 @@ void finish_wait(struct finish *f, bool wait)
     wake(f);
 }
 
+void finish_stop(struct finish *f, const char *why, int64_t wait_ms)
+{
+    if (f == NULL || (f->patience_ms >= 0 && f->patience_ms <= wait_ms))
+        return;
+    if (f->step == STEP_TRIAGE && !f->interrupted) {
+        f->interrupted = true;
+        str_set(&f->interrupted_why, why);
+    }
+    f->patience_ms = wait_ms;
+    arm(f, wait_ms);
+}
+
 void finish_swept(struct finish *f, size_t target, json_t *j)
 {
     if (f == NULL || f->step != STEP_TRIAGE)

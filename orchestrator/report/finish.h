@@ -55,6 +55,11 @@ bool finish_hold(struct finish *f, const char *why);
  * f NULL: no-op.
  */
 void finish_wait(struct finish *f, bool wait);
+/*
+ * A stop that comes when fuzzing is over: what is under way has wait_ms from now, and so has each step behind it. The run counts as
+ * interrupted where triage was not over. Of two the shorter counts; f NULL: no-op.
+ */
+void finish_stop(struct finish *f, const char *why, int64_t wait_ms);
 /* What the sweep of a target has come to meanwhile; j as in the facts. No-op once it is being judged. */
 void finish_swept(struct finish *f, size_t target, json_t *j);
 /* Why the rows cannot be written, borrowed until the next turn of the loop, and for how long that has been so; NULL when nothing is wrong. */

@@ -140,6 +140,7 @@ static struct world {
     struct finish_facts facts;
     struct target_row row;
     bool interrupted;
+    bool stopped; /* when it had begun */
     int64_t wait_ms;
     bool done;
     enum verdict verdict;
@@ -276,6 +277,11 @@ static json_t *finish_run(void)
                                   &err),
                      0);
     assert_false(w.done); /* never from within the call */
+    if (w.stopped) {
+        assert_true(sd_event_run(w.loop, 100000) >= 0);
+        finish_stop(f, "stopped by a user", w.wait_ms);
+        finish_stop(f, "another", w.wait_ms + 100000);
+    }
     while (!w.done && clock_now_ms() < until_ms)
         assert_true(sd_event_run(w.loop, 100000) >= 0);
     assert_true(w.done);
@@ -517,6 +523,18 @@ static void an_interrupted_run_does_not_wait_for_ever(void **ctx)
     assert_string_equal(w.q.pushed, "seeds ");
 }
 
+static void a_stop_during_triage_bounds_it(void **ctx)
+{
+    (void)ctx;
+    w.stopped = true;
+    w.wait_ms = 50;
+    w.q.inputs = 2; /* triage that never ends */
+    w.q.stalled = true;
+    put_rows();
+    put_artifact(NULL, NULL, 0);
+    expect(VERDICT_INTERRUPTED, "stopped by a user");
+}
+
 static void a_bundle_of_an_interrupted_run_has_its_time(void **ctx)
 {
     json_t *m;
@@ -712,6 +730,7 @@ int main(int argc, char **argv)
         T(seeds_that_cannot_be_read_are_not_clean),
         T(a_target_that_failed_to_start_is_not_measured),
         T(an_interrupted_run_does_not_wait_for_ever),
+        T(a_stop_during_triage_bounds_it),
         T(a_bundle_of_an_interrupted_run_has_its_time),
         T(a_run_that_goes_on_waits_for_its_triage),
         T(rows_that_cannot_be_written_are_told_and_tried_again),
