@@ -129,7 +129,15 @@ static void gather_reach(struct plan_host *h, const struct spec_target *t, struc
             return;
 }
 
-/* What the programs would be denied, each once; "" and NULL paths are none. */
+static void add_fault(struct strv *faults, const char *words)
+{
+    for (size_t i = 0; i < faults->n; i++)
+        if (strcmp(faults->v[i], words) == 0)
+            return;
+    strv_add(faults, words);
+}
+
+/* What the programs would be denied, each once; NULL paths are none. */
 static void gather_user(struct plan_host *h, const struct spec *spec, const char *state_dir)
 {
     const struct passwd *pw;
@@ -152,11 +160,13 @@ static void gather_user(struct plan_host *h, const struct spec *spec, const char
     for (size_t i = 0; i < spec->n_targets; i++) {
         const struct spec_target *t = &spec->targets[i];
         const char *const paths[] = {t->harness, t->cmplog,     t->sanitizer, t->replay,
-                                     t->laf,     t->dictionary, t->seeds,     t->mutator};
+                                     t->laf,     t->dictionary, t->mutator};
 
         for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
             if (paths[k] != NULL && drop_may_read(&user, paths[k], &err) == -EACCES)
-                strv_add(&h->user_faults, err.msg);
+                add_fault(&h->user_faults, err.msg);
+        if (t->seeds != NULL && drop_may_read_seeds(&user, t->seeds, &err) == -EACCES)
+            add_fault(&h->user_faults, err.msg);
     }
 }
 

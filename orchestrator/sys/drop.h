@@ -52,7 +52,13 @@ int drop_folder_and_files(const char *top, const char *path, const struct drop *
  */
 int drop_may_read(const struct drop *d, const char *path, struct err *err);
 
-/* The same of all folders above path, which need not be there yet itself. */
+/*
+ * The same of a folder of seeds and of all that afl-fuzz takes for a seed in it or below: nothing whose name begins with a dot, no README.txt;
+ * a link is one when it leads to a regular file. Several faults are told as one, with their number and the first by name.
+ */
+int drop_may_read_seeds(const struct drop *d, const char *path, struct err *err);
+
+/* Whether he may pass all folders above path, which need not be there yet itself. */
 int drop_may_reach(const struct drop *d, const char *path, struct err *err);
 
 #endif

@@ -5,8 +5,10 @@
  */
 #include "sys/drop.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <stdbool.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -25,6 +28,9 @@
 #define ACL_NAME      "system.posix_acl_access"
 #define ACL_MAX_BYTES 65536 /* the most of an attribute. Source: linux/limits.h, XATTR_SIZE_MAX */
 #define BY_ACL        'a'
+#define README        "README.txt" /* Source: AFL++ src/afl-fuzz-init.c, read_testcases */
+#define SEEDS_MAX     1000000      /* more are refused elsewhere */
+#define SEEDS_DEPTH   16
 
 /* What decides: the bits of the owner, of the group or of all others (u, g, o), or entries of the ACL. */
 struct rights {
@@ -185,4 +191,111 @@ int drop_may_read(const struct drop *d, const char *path, struct err *err)
     if ((r.bits & want) != want)
         return denied(d, r.by, path, "read", path, S_ISDIR(st.st_mode) ? "rx" : "r", err);
     return 0;
+}
+
+/* What a walk through seeds found. */
+struct walk {
+    const struct drop *d;
+    size_t left; /* entries still to look at */
+    size_t n;    /* that the user may not read; links are apart, chmod -R leaves them alone */
+    char *first; /* of these by name, and what decides there */
+    char first_by;
+    bool is_folder;
+    char by[8]; /* what decides at any of them, each once */
+    struct err link;
+};
+
+static void note(struct walk *w, const char *path, bool is_folder, char by)
+{
+    size_t len = strlen(w->by);
+
+    w->n++;
+    if (strchr(w->by, by) == NULL && len + 1 < sizeof(w->by))
+        w->by[len] = by;
+    if (w->first != NULL && strcmp(path, w->first) >= 0)
+        return;
+    str_set(&w->first, path);
+    w->first_by = by;
+    w->is_folder = is_folder;
+}
+
+static void walk_folder(struct walk *w, int fd, const char *path, int depth);
+
+static void walk_entry(struct walk *w, int parent, const char *name, const char *path, int depth)
+{
+    struct stat st, to;
+    mode_t want;
+    struct rights r;
+
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    if (S_ISLNK(st.st_mode)) {
+        if (w->link.code == 0 && fstatat(parent, name, &to, 0) == 0 && S_ISREG(to.st_mode))
+            (void)drop_may_read(w->d, path, &w->link);
+        return;
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return;
+    want = S_ISDIR(st.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+    r = rights_of(w->d, &st, path);
+    if ((r.bits & want) != want)
+        note(w, path, S_ISDIR(st.st_mode), r.by);
+    if (S_ISDIR(st.st_mode) && depth < SEEDS_DEPTH)
+        walk_folder(w, openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), path,
+                    depth + 1);
+}
+
+/* Takes ownership of fd. What we cannot read ourselves is told where the seeds are read. */
+static void walk_folder(struct walk *w, int fd, const char *path, int depth)
+{
+    cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *de;
+
+    if (dir == NULL && fd >= 0)
+        (void)close(fd);
+    while (dir != NULL && w->left > 0 && (de = readdir(dir)) != NULL) {
+        cleanup_free char *entry = NULL;
+
+        if (de->d_name[0] == '.' || strcmp(de->d_name, README) == 0)
+            continue;
+        w->left--;
+        entry = path_join(path, de->d_name);
+        walk_entry(w, dirfd(dir), de->d_name, entry, depth);
+    }
+}
+
+static int told(const struct walk *w, const char *path, struct err *err)
+{
+    cleanup_free char *words = NULL;
+    size_t size = 0;
+    FILE *out;
+
+    if (w->n == 1)
+        return denied(w->d, w->first_by, w->first, "read", w->first, w->is_folder ? "rx" : "r",
+                      err);
+    out = open_memstream(&words, &size);
+    if (out == NULL)
+        return err_set(err, -EACCES, "%s: the user may not read %zu of what is in it", path, w->n);
+    print_cure(out, w->d, w->by, "rX", path, true);
+    (void)fclose(out);
+    return err_set(
+        err, -EACCES,
+        "%s: the user may not read %zu of the files and folders in it, the first is %s: %s", path,
+        w->n, w->first + strlen(path) + 1, words);
+}
+
+int drop_may_read_seeds(const struct drop *d, const char *path, struct err *err)
+{
+    struct walk w = {.d = d, .left = SEEDS_MAX};
+    int r = drop_may_read(d, path, err);
+
+    if (r < 0)
+        return r;
+    walk_folder(&w, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, 0);
+    if (w.n > 0)
+        r = told(&w, path, err);
+    else if (w.link.code == -EACCES)
+        r = err_set(err, -EACCES, "%s", w.link.msg);
+    free(w.first);
+    return r;
 }

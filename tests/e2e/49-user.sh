@@ -65,6 +65,35 @@ assert_exit "a program that he may not read is refused" 2 "$FUZZCTL" start "$T/u
 assert_match "by name" "user: $T/bin/asan: the user may not read it: chmod o.r $T/bin/asan$" "$(cat "$T/err")"
 chmod 755 "$T/bin/asan"
 
+# Seeds that he may not read: one fault a folder.
+mkdir "$T/bin/seeds/below"
+seed=$(find "$T/bin/seeds" -type f ! -name README.txt | sort | head -n 1)
+cp "$seed" "$T/bin/seeds/below/z"
+: >"$T/bin/seeds/.hidden"
+chmod 600 "$seed" "$T/bin/seeds/.hidden"
+for verb in check plan run; do
+    assert_exit "$verb: a seed that he may not read is refused" 2 "$FUZZCTL" $verb "$T/us.ini"
+    assert_match "$verb: by name, with what mends it" \
+        "us.ini:6: \[campaign\] user: $seed: the user may not read it: chmod o.r $seed$" "$(cat "$T/out" "$T/err")"
+done
+chmod 600 "$T/bin/seeds/below/z"
+chmod 700 "$T/bin/seeds/below"
+sed 's/^\[target planted\]/[target more]/' "$T/us.ini" | sed -n '/^\[target/,$p' >"$T/more"
+cat "$T/us.ini" "$T/more" >"$T/two.ini"
+assert_exit "several are" 2 "$FUZZCTL" check "$T/two.ini"
+assert_match "counted, with the first" \
+    "user: $T/bin/seeds: the user may not read 3 of the files and folders in it, the first is ${seed##*/}: chmod -R o.rX $T/bin/seeds$" \
+    "$(cat "$T/out" "$T/err")"
+assert_eq "and told once a folder" 1 "$(cat "$T/out" "$T/err" | grep -c 'may not')"
+chmod -R o+rX "$T/bin/seeds"
+assert_exit "what is said mends them" 0 "$FUZZCTL" check "$T/us.ini"
+cp "$seed" "$T/away"
+chmod 600 "$T/away"
+ln -s "$T/away" "$T/bin/seeds/link"
+assert_exit "a link to one is refused" 2 "$FUZZCTL" check "$T/us.ini"
+assert_match "by name" "user: .*: the user may not read it: chmod o.r " "$(cat "$T/out" "$T/err")"
+rm -r "$T/bin/seeds/link" "$T/bin/seeds/below" "$T/bin/seeds/.hidden" "$T/away"
+
 mkdir -m 700 "$T/shut"
 mkdir -m 711 "$T/shut/between"
 for verb in check plan start; do
