@@ -230,40 +230,62 @@ int file_has_sha256(const char *path, const char *hex)
     return r < 0 ? r : strcmp(now, hex) == 0;
 }
 
-/* Adds "prefix/name" of each regular file below fd. Takes ownership of fd. 0 or -errno. */
-static int list_tree(int fd, const char *prefix, int depth, struct strv *files)
+static char *join(const char *prefix, const char *name)
+{
+    return *prefix != '\0' ? path_join(prefix, name) : xstrdup(name);
+}
+
+/*
+ * Adds "prefix/name" of each regular file below fd. Takes ownership of fd. 0 or -errno, with what it is of in *ret_bad; "" is the
+ * top. Caller frees.
+ */
+static int list_tree(int fd, const char *prefix, int depth, struct strv *files, char **ret_bad)
 {
     cleanup_dir DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         int r = -errno;
         (void)close(fd);
+        *ret_bad = xstrdup(prefix);
         return r;
     }
     for (;;) {
         errno = 0;
         const struct dirent *de = readdir(dir);
-        if (de == NULL)
-            return -errno;
+        if (de == NULL) {
+            int r = -errno;
+            if (r < 0)
+                *ret_bad = xstrdup(prefix);
+            return r;
+        }
         if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
             continue;
         struct stat st;
         if (fstatat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno == ENOENT)
+            int r = -errno;
+            if (r == -ENOENT)
                 continue;
-            return -errno;
+            *ret_bad = join(prefix, de->d_name);
+            return r;
         }
-        cleanup_free char *name =
-            *prefix != '\0' ? xasprintf("%s/%s", prefix, de->d_name) : xstrdup(de->d_name);
+        cleanup_free char *name = join(prefix, de->d_name);
         if (S_ISREG(st.st_mode)) {
-            if (files->n >= TREE_MAX_FILES)
+            if (files->n >= TREE_MAX_FILES) {
+                *ret_bad = steal_ptr(&name);
                 return -EFBIG;
+            }
             strv_take(files, steal_ptr(&name));
         } else if (S_ISDIR(st.st_mode)) {
-            if (depth >= TREE_MAX_DEPTH)
-                return -ELOOP;
-            int sub =
-                openat(dirfd(dir), de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            int r = sub < 0 ? -errno : list_tree(sub, name, depth + 1, files);
+            int sub = -1, r = -ELOOP;
+            if (depth < TREE_MAX_DEPTH) {
+                sub =
+                    openat(dirfd(dir), de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = sub < 0 ? -errno : 0;
+            }
+            if (r < 0) {
+                *ret_bad = steal_ptr(&name);
+                return r;
+            }
+            r = list_tree(sub, name, depth + 1, files, ret_bad);
             if (r < 0)
                 return r;
         }
@@ -282,16 +304,27 @@ static bool is_named(const char *path, const char *name)
     return name != NULL && strcmp(slash != NULL ? slash + 1 : path, name) == 0;
 }
 
-int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files)
+static int tree_error(const char *path, const char *bad, int r, struct err *err)
+{
+    if (r == -EFBIG)
+        return err_set(err, r, "%s holds more than 4G or a million files", path);
+    if (bad == NULL || *bad == '\0')
+        return err_sys(err, r, "%s cannot be read", path);
+    return err_sys(err, r, "%s/%s cannot be read", path, bad);
+}
+
+int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files,
+                     struct err *err)
 {
     cleanup_close int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
-        return -errno;
+        return tree_error(path, NULL, -errno, err);
     int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return -errno;
+        return tree_error(path, NULL, -errno, err);
     struct strv files = {0};
-    int r = list_tree(fd, "", 0, &files);
+    cleanup_free char *bad = NULL;
+    int r = list_tree(fd, "", 0, &files, &bad);
     SHA2_CTX ctx;
     SHA256Init(&ctx);
     if (r == 0 && files.n > 0)
@@ -302,16 +335,18 @@ int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], 
         char hex[65];
         uint64_t size = 0;
         r = file_sha256(top, files.v[i], left, hex, &size);
+        if (r < 0)
+            str_set(&bad, files.v[i]);
         left -= size;
         n += !is_named(files.v[i], uncounted);
         SHA256Update(&ctx, (const uint8_t *)files.v[i], strlen(files.v[i]) + 1);
         SHA256Update(&ctx, (const uint8_t *)hex, 64);
     }
-    if (r == 0) {
-        digest_hex(&ctx, ret_hex);
-        if (ret_n_files != NULL)
-            *ret_n_files = n;
-    }
     strv_clear(&files);
-    return r;
+    if (r < 0)
+        return tree_error(path, bad, r, err);
+    digest_hex(&ctx, ret_hex);
+    if (ret_n_files != NULL)
+        *ret_n_files = n;
+    return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+
 /*
  * Whole files in and out. Reading is bounded and refuses anything that is not a regular file (-EINVAL), follows no
  * symlink in the last place (-ELOOP), and never blocks on a fifo.
@@ -45,8 +47,10 @@ int file_sha256(int dirfd, const char *path, uint64_t max_bytes, char ret_hex[65
 
 /*
  * SHA-256 over the sorted (relative name, content hash) list of all regular files of a tree. *ret_n_files (may be NULL): how many, without
- * those named uncounted (may be NULL). Over a million files or 4 GiB is -EFBIG. 0 or -errno.
+ * those named uncounted (may be NULL). Over a million files or 4 GiB is -EFBIG. 0 or -errno,
+ * with the file or folder that cannot be read in err.
  */
-int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files);
+int file_tree_sha256(const char *path, const char *uncounted, char ret_hex[65], long *ret_n_files,
+                     struct err *err);
 
 #endif

@@ -188,7 +188,6 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
                           struct plan_target_facts *facts)
 {
     struct err err = {0};
-    int r;
 
     gather_file(h, t->harness);
     gather_file(h, t->cmplog);
@@ -200,14 +199,8 @@ static void gather_target(struct plan_host *h, const struct spec_target *t,
     gather_reach(h, t, &facts->reach_required);
     if (t->seeds == NULL)
         return;
-    r = file_tree_sha256(t->seeds, README, facts->seeds_sha256, &facts->n_seeds);
-    if (r < 0) {
-        if (r == -EFBIG)
-            (void)err_set(&err, r, "%s holds more than 4G or a million files", t->seeds);
-        else
-            (void)err_sys(&err, r, "%s cannot be read", t->seeds);
-        (void)snprintf(facts->seeds_error, sizeof(facts->seeds_error), "%.250s", err.msg);
-    }
+    if (file_tree_sha256(t->seeds, README, facts->seeds_sha256, &facts->n_seeds, &err) < 0)
+        (void)snprintf(facts->seeds_error, sizeof(facts->seeds_error), "%.500s", err.msg);
 }
 
 static void gather_run(struct plan_host *h, const struct spec *spec, const char *state_dir,

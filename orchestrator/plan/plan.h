@@ -34,7 +34,7 @@ struct plan_file {
 struct plan_target_facts {
     char seeds_sha256[65];
     long n_seeds;
-    char seeds_error[256]; /* why they cannot be read, "" when they can */
+    char seeds_error[512]; /* why they cannot be read, "" when they can */
     struct strv reach_required;
     char dict_error[512]; /* what is wrong with the dictionary, "" nothing */
     bool dict_harmless;   /* and afl-fuzz only has no use for it */

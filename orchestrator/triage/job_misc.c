@@ -167,14 +167,13 @@ json_t *job_seeds_run(const json_t *job)
 {
     const char *path = json_str(job, "path", "");
     char hex[65];
+    struct err err = {0};
     long n = 0;
-    int r;
 
     if (path[0] != '/')
         return job_answer_error("seeds: no folder");
-    r = file_tree_sha256(path, NULL, hex, &n);
-    if (r < 0)
-        return job_answer_error("%s: %s", path, strerror(-r));
+    if (file_tree_sha256(path, NULL, hex, &n, &err) < 0)
+        return job_answer_error("%s", err.msg);
     return json_pack("{s:b, s:s, s:I, s:o}", "ok", 1, "sha256", hex, "n", (json_int_t)n, "changed",
                      changed_programs(json_object_get(job, "programs")));
 }

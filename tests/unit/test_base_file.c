@@ -8,11 +8,13 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -140,18 +142,18 @@ static void a_tree_has_a_hash_of_names_and_bytes(void **state)
     assert_int_equal(mkdirat(dirfd_top, "tree/s", 0700), 0);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "1", 1, 0600), 0);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/s/y", "2", 1, 0600), 0);
-    assert_int_equal(file_tree_sha256(tree, NULL, a, &n), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, a, &n, NULL), 0);
     assert_int_equal(n, 2);
-    assert_int_equal(file_tree_sha256(tree, "y", b, &n), 0);
+    assert_int_equal(file_tree_sha256(tree, "y", b, &n, NULL), 0);
     assert_string_equal(a, b);
     assert_int_equal(n, 1);
     assert_int_equal(file_write_atomic(dirfd_top, "tree/x", "3", 1, 0600), 0);
-    assert_int_equal(file_tree_sha256(tree, NULL, b, NULL), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, b, NULL, NULL), 0);
     assert_string_not_equal(a, b);
     assert_int_equal(renameat(dirfd_top, "tree/x", dirfd_top, "tree/z"), 0);
-    assert_int_equal(file_tree_sha256(tree, NULL, c, NULL), 0);
+    assert_int_equal(file_tree_sha256(tree, NULL, c, NULL, NULL), 0);
     assert_string_not_equal(b, c);
-    assert_int_equal(file_tree_sha256("/no/such/tree", NULL, c, NULL), -ENOENT);
+    assert_int_equal(file_tree_sha256("/no/such/tree", NULL, c, NULL, NULL), -ENOENT);
 }
 
 static void a_log_never_grows_past_its_bound(void **state)
@@ -270,6 +272,47 @@ static void a_write_never_puts_a_file_in_the_place_of_a_device(void **state)
     assert_int_equal(file_write_named("/dev/full", "x", 1, 0600), -ENOSPC);
 }
 
+static void what_of_a_tree_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    cleanup_free char *dir = path_join(top, "named");
+    cleanup_free char *shut = path_join(top, "named/a/shut");
+    cleanup_free char *file = path_join(top, "named/a/file");
+    int status = 0;
+
+    assert_int_equal(path_mkdirs(shut, 0755), 0);
+    assert_int_equal(file_write_named(file, "x", 1, 0644), 0);
+    assert_int_equal(chmod(top, 0755), 0);
+    /* Root reads everything: as somebody else. */
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct err err = {0};
+        char hex[65];
+        bool ok = file_tree_sha256(dir, NULL, hex, NULL, &err) == 0 && chmod(shut, 0) == 0 &&
+                  chmod(file, 0) == 0 && (geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+
+        ok = ok && file_tree_sha256(dir, NULL, hex, NULL, &err) == -EACCES &&
+             strstr(err.msg, "/named/a/shut cannot be read: Permission denied") != NULL;
+        _exit(ok ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(rmdir(shut), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct err err = {0};
+        char hex[65];
+        bool ok = geteuid() != 0 || setresuid(65534, 65534, 65534) == 0;
+
+        ok = ok && file_tree_sha256(dir, NULL, hex, NULL, &err) == -EACCES &&
+             strstr(err.msg, "/named/a/file cannot be read: Permission denied") != NULL;
+        _exit(ok ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void a_tree_over_its_bound_is_told_and_not_read(void **state)
 {
     (void)state;
@@ -283,7 +326,7 @@ static void a_tree_over_its_bound_is_told_and_not_read(void **state)
     assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
     (void)close(fd);
     int64_t before = clock_now_ms();
-    assert_int_equal(file_tree_sha256(dir, NULL, hex, NULL), -EFBIG);
+    assert_int_equal(file_tree_sha256(dir, NULL, hex, NULL, NULL), -EFBIG);
     assert_true(clock_now_ms() - before < 5000);
 }
 
@@ -297,6 +340,7 @@ int main(void)
         cmocka_unit_test(hashes_are_those_of_sha256),
         cmocka_unit_test(a_tree_has_a_hash_of_names_and_bytes),
         cmocka_unit_test(a_write_never_puts_a_file_in_the_place_of_a_device),
+        cmocka_unit_test(what_of_a_tree_cannot_be_read_is_named),
         cmocka_unit_test(a_tree_over_its_bound_is_told_and_not_read),
         cmocka_unit_test(a_log_never_grows_past_its_bound),
         cmocka_unit_test(an_error_text_is_one_safe_line),

@@ -157,7 +157,7 @@ static void refused(char *path, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", err.msg, words);
     memset(&err, 0, sizeof(err));
     assert_int_equal(bundle_unpack(path, to, &err), -EBADMSG);
-    assert_int_equal(file_tree_sha256(parent, NULL, hex, &n), 0);
+    assert_int_equal(file_tree_sha256(parent, NULL, hex, &n, NULL), 0);
     assert_int_equal(n, 0);
     assert_int_not_equal(access(to, F_OK), 0);
     (void)unlink(path);

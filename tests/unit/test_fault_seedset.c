@@ -101,7 +101,7 @@ static void check_folder(const char *dir, bool done)
     }
     assert_string_equal(one, "one");
     assert_string_equal(two, "two");
-    assert_int_equal(file_tree_sha256(dir, NULL, tree, &files), 0);
+    assert_int_equal(file_tree_sha256(dir, NULL, tree, &files, NULL), 0);
     assert_int_equal(files, there ? 4 : 3);
 }
 

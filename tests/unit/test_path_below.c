@@ -49,7 +49,7 @@ static int teardown(void **ctx)
 
     (void)ctx;
     assert_int_equal(file_read(AT_FDCWD, precious, 10, &data, &size), 0);
-    assert_int_equal(file_tree_sha256(outside, NULL, hex, &n), 0);
+    assert_int_equal(file_tree_sha256(outside, NULL, hex, &n, NULL), 0);
     assert_int_equal(n, 1);
     assert_int_equal(path_remove_tree(dir), 0);
     free(dir);
