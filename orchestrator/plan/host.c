@@ -159,11 +159,14 @@ static void gather_user(struct plan_host *h, const struct spec *spec, const char
     }
     for (size_t i = 0; i < spec->n_targets; i++) {
         const struct spec_target *t = &spec->targets[i];
-        const char *const paths[] = {t->harness, t->cmplog,     t->sanitizer, t->replay,
-                                     t->laf,     t->dictionary, t->mutator};
+        const char *const programs[] = {t->harness, t->cmplog, t->sanitizer, t->replay, t->laf};
+        const char *const files[] = {t->dictionary, t->mutator};
 
-        for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
-            if (paths[k] != NULL && drop_may_read(&user, paths[k], &err) == -EACCES)
+        for (size_t k = 0; k < sizeof(programs) / sizeof(programs[0]); k++)
+            if (programs[k] != NULL && drop_may_run(&user, programs[k], &err) == -EACCES)
+                add_fault(&h->user_faults, err.msg);
+        for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+            if (files[k] != NULL && drop_may_read(&user, files[k], &err) == -EACCES)
                 add_fault(&h->user_faults, err.msg);
         if (t->seeds != NULL && drop_may_read_seeds(&user, t->seeds, &err) == -EACCES)
             add_fault(&h->user_faults, err.msg);

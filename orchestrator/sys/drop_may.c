@@ -171,7 +171,8 @@ int drop_may_reach(const struct drop *d, const char *path, struct err *err)
                    path, above, above);
 }
 
-int drop_may_read(const struct drop *d, const char *path, struct err *err)
+/* run: a file must be a program that he may start, too. */
+static int may_use(const struct drop *d, const char *path, bool run, struct err *err)
 {
     cleanup_free char *real = realpath(path, NULL);
     struct rights r;
@@ -186,11 +187,22 @@ int drop_may_read(const struct drop *d, const char *path, struct err *err)
         return rc;
     if (stat(real, &st) < 0)
         return err_sys(err, -errno, "%s", real);
-    want = S_ISDIR(st.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+    want = S_ISDIR(st.st_mode) || run ? S_IROTH | S_IXOTH : S_IROTH;
     r = rights_of(d, &st, real);
     if ((r.bits & want) != want)
-        return denied(d, r.by, path, "read", path, S_ISDIR(st.st_mode) ? "rx" : "r", err);
+        return denied(d, r.by, path, run && (r.bits & S_IROTH) != 0 ? "run" : "read", path,
+                      (want & S_IXOTH) != 0 ? "rx" : "r", err);
     return 0;
+}
+
+int drop_may_read(const struct drop *d, const char *path, struct err *err)
+{
+    return may_use(d, path, false, err);
+}
+
+int drop_may_run(const struct drop *d, const char *path, struct err *err)
+{
+    return may_use(d, path, true, err);
 }
 
 /* What a walk through seeds found. */

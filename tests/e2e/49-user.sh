@@ -62,7 +62,10 @@ for bad in "no-such-user:there is no user \"no-such-user\"" "root:\"root\" has t
 done
 chmod 700 "$T/bin/asan"
 assert_exit "a program that he may not read is refused" 2 "$FUZZCTL" start "$T/us.ini"
-assert_match "by name" "user: $T/bin/asan: the user may not read it: chmod o.r $T/bin/asan$" "$(cat "$T/err")"
+assert_match "by name" "user: $T/bin/asan: the user may not read it: chmod o.rx $T/bin/asan$" "$(cat "$T/err")"
+chmod 744 "$T/bin/asan"
+assert_exit "so is one that he may not start" 2 "$FUZZCTL" check "$T/us.ini"
+assert_match "in its words" "user: $T/bin/asan: the user may not run it: chmod o.rx $T/bin/asan$" "$(cat "$T/out" "$T/err")"
 chmod 755 "$T/bin/asan"
 
 # Seeds that he may not read: one fault a folder.

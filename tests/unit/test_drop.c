@@ -149,6 +149,12 @@ static void what_he_may_not_read_is_named(void **state)
     assert_int_equal(fchmod(fd, 0640), 0);
     assert_int_equal(drop_may_read(&d, file, &err), -EACCES);
     assert_non_null(strstr(err.msg, "may not read it"));
+    assert_int_equal(fchmod(fd, 0744), 0);
+    assert_int_equal(drop_may_read(&d, file, &err), 0);
+    assert_int_equal(drop_may_run(&d, file, &err), -EACCES);
+    assert_non_null(strstr(err.msg, "may not run it: chmod o+rx /"));
+    assert_int_equal(fchmod(fd, 0755), 0);
+    assert_int_equal(drop_may_run(&d, file, &err), 0);
     assert_int_equal(drop_may_read(&d, "/nonexistent/x", &err), -ENOENT);
     assert_int_equal(drop_may_reach(&d, file, &err), 0);
     assert_int_equal(chmod(shut, 0700), 0);
