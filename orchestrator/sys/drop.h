@@ -51,7 +51,9 @@ int drop_folder_and_files(const char *top, const char *path, const struct drop *
  * 0, or -EACCES with what is in the way, and the command that mends it, in err; -errno.
  */
 int drop_may_read(const struct drop *d, const char *path, struct err *err);
-int drop_may_run(const struct drop *d, const char *path, struct err *err); /* of a program: read and start it */
+
+/* The same of a program that he is to read and start. */
+int drop_may_run(const struct drop *d, const char *path, struct err *err);
 
 /*
  * The same of a folder of seeds and of all that afl-fuzz takes for a seed in it or below: nothing whose name begins with a dot, no README.txt;
