@@ -60,7 +60,8 @@ static void reach_evidence(enum evidence e)
     case EVIDENCE_LIMIT:
         FZ_REACH(limit);
         break;
-    case EVIDENCE_EXIT: /* by the target's environment, never by its text */
+    case EVIDENCE_EXIT:   /* by the target's environment, never by its text */
+    case EVIDENCE_PARENT: /* by what ran it */
         break;
     case EVIDENCE_SIGNAL:
         FZ_REACH(signal);

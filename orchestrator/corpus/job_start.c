@@ -90,7 +90,7 @@ static void list_inputs(struct start *s)
     strv_clear(&old);
 }
 
-static void tell_failure(struct start *s, const char *file, const char *class_)
+static void tell_failure(struct start *s, const char *file, const char *class_, bool lost)
 {
     json_t *list = json_object_get(s->answer, "failures");
     const char *slash = strrchr(file, '/');
@@ -100,7 +100,9 @@ static void tell_failure(struct start *s, const char *file, const char *class_)
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:s}", "file",
                             json_text_ascii(name, sizeof(name), slash != NULL ? slash + 1 : file),
-                            "class", class_, "inv", "", "detail", "in the harness's own build"));
+                            "class", class_, "inv", lost ? "lost server" : "", "detail",
+                            lost ? "the fork server of the harness's own build dies or falls silent"
+                                 : "in the harness's own build"));
 }
 
 /* What was set aside: failures are put where those of the replay are, and a seed that is too large for us is afl-fuzz's affair. */
@@ -118,7 +120,7 @@ static void take_aside(struct start *s)
         if (d->aside[i].why == DISTILL_UNREAD || d->aside[i].why == DISTILL_UNSTABLE)
             continue;
         strv_add(hang ? &s->hangs : &s->crashes, file);
-        tell_failure(s, file, hang ? "timeout" : "crash");
+        tell_failure(s, file, hang ? "timeout" : "crash", d->aside[i].why == DISTILL_LOST);
         if (index < s->n_seeds)
             s->seeds_failed++;
         else
@@ -270,8 +272,10 @@ json_t *corpus_start_run(const json_t *job)
         (r = copy(&s, "found/crashes", &s.crashes, &err)) < 0 ||
         (r = copy(&s, "found/hangs", &s.hangs, &err)) < 0)
         say(&s, &err);
-    if (r < 0 && s.crashes.n + s.hangs.n > 0) /* what failed must not get lost */
+    if (r < 0 && s.crashes.n + s.hangs.n > 0) { /* what failed must not get lost */
         (void)json_object_set_new(s.answer, "why", json_string(s.why));
+        (void)json_object_set_new(s.answer, "aside", json_false());
+    }
     if (r == 0 && s.files.n > 0 && (r = give_start(&s)) < 0) {
         (void)err_sys(&err, r, "%s/start", s.dir);
         say(&s, &err);

@@ -17,6 +17,7 @@
 #include "engine/forkserver_internal.h"
 #include "sys/launcher.h"
 #include "sys/proc.h"
+#include "sys/proc_child.h"
 
 #define GRACE_MS 2000 /* for what a program left behind to go */
 
@@ -38,8 +39,12 @@ int native_open(const struct forkserver_opts *opts, struct native **ret, struct 
     return 0;
 }
 
-/* Whatever the launcher says before the deadline, by pid's clock where there is one. 0, -ETIMEDOUT, -ECANCELED, -EPIPE: it is gone. */
-static int hear(const struct forkserver *fs, pid_t pid, int64_t ms, struct launcher_said *ret)
+/*
+ * Whatever the launcher says before the deadline, by pid's clock where there is one; before stopped_ms, if it is stopped then.
+ * 0, -ETIMEDOUT, -ECANCELED, -EPIPE: it is gone.
+ */
+static int hear(const struct forkserver *fs, pid_t pid, int64_t ms, int64_t stopped_ms,
+                struct launcher_said *ret)
 {
     struct pollfd p = {.fd = fs->control_fd, .events = POLLIN};
     struct deadline d;
@@ -51,6 +56,8 @@ static int hear(const struct forkserver *fs, pid_t pid, int64_t ms, struct launc
             return launcher_hear(fs->control_fd, ret);
         if (forkserver_cancelled(fs))
             return -ECANCELED;
+        if (deadline_now_us() - d.began_us >= stopped_ms * 1000 && proc_child_stopped(fs->server))
+            break;
     }
     return -ETIMEDOUT;
 }
@@ -80,8 +87,9 @@ static int start(struct forkserver *fs, struct err *err)
     if (rc < 0)
         return rc;
     rc = launcher_go(fs->control_fd);
+    /* A program that is quick stops it before it has said that it runs. */
     if (rc == 0)
-        rc = hear(fs, fs->server, fs->opts.start_ms, &s);
+        rc = hear(fs, fs->server, fs->opts.start_ms, fs->opts.run_ms, &s);
     if (rc < 0)
         return rc;
     if (s.word == LAUNCHER_FAILED)
@@ -116,11 +124,11 @@ int native_run(struct native *n, const void *data, size_t size, struct forkserve
         return lost(fs, rc, ret, err);
     if (rc < 0)
         return rc;
-    rc = hear(fs, fs->child, fs->opts.run_ms, &s);
+    rc = hear(fs, fs->child, fs->opts.run_ms, fs->opts.run_ms, &s);
     if (rc == -ETIMEDOUT) {
         killed = true;
         (void)forkserver_kill_child(fs);
-        rc = hear(fs, fs->server, GRACE_MS, &s);
+        rc = hear(fs, fs->server, GRACE_MS, 0, &s);
     }
     if (rc < 0)
         return lost(fs, rc, ret, err);

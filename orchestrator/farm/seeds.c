@@ -304,7 +304,7 @@ static void store(struct target *t)
 void seeds_answer(struct target *t, const json_t *answer)
 {
     struct seeds *s = &t->seeds;
-    bool failed;
+    bool failed, whole;
     int r = 0;
 
     if (s->state != SEEDS_ASKED || t->state != TARGET_PLANNED)
@@ -319,7 +319,9 @@ void seeds_answer(struct target *t, const json_t *answer)
     }
     seeds_from_json(t, answer);
     failed = s->failed + kept_failed(s) > 0;
-    if ((failed || has_start(s)) && s->why[0] == '\0')
+    /* Where some could not be run, what the others came to holds all the same. */
+    whole = s->why[0] == '\0' || json_is_true(json_object_get(answer, "aside"));
+    if ((failed || has_start(s)) && whole)
         r = move_all(t);
     if (r < 0 && !failed) {
         log_warn("%s/%s: the distilled seeds: %s, beginning with the seeds themselves",
@@ -331,7 +333,7 @@ void seeds_answer(struct target *t, const json_t *answer)
     }
     if (s->why[0] != '\0')
         take_start(t, NULL);
-    s->apart = failed && s->why[0] == '\0';
+    s->apart = failed && whole && r == 0;
     log_failures(t);
     if (s->apart)
         store(t);

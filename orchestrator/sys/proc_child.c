@@ -295,3 +295,10 @@ void proc_child_kill_tree(pid_t pid)
 {
     kill_tree(pid, 0);
 }
+
+bool proc_child_stopped(pid_t pid)
+{
+    siginfo_t si = {0};
+
+    return waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOHANG | WNOWAIT) == 0 && si.si_pid == pid;
+}

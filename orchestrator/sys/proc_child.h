@@ -42,6 +42,9 @@ pid_t proc_child_fork(void (*fn)(void *ctx), void *ctx);
 /* SIGKILL to the descendants of pid that can be found now, whatever their session. Best effort; pid itself is left alone. */
 void proc_child_kill_tree(pid_t pid);
 
+/* Whether that child of ours is stopped, as what it started may do to it. Nothing is reaped. */
+bool proc_child_stopped(pid_t pid);
+
 /*
  * Makes this process the parent of whatever loses its own below it, remembers the children it has, and at the end kills and reaps those that
  * came since: what a program that has ended left running. Only in the main thread; elsewhere, or with more

@@ -99,14 +99,29 @@ static int interrupts_open(bool wanted)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* A program and who is waited for: itself, or, where it is not trusted, its launcher. */
+struct started {
+    pid_t pid; /* our child */
+    int fd; /* readable when there is something to wait for no longer: a pidfd, or the launcher's talk */
+    bool launched;
+    struct launcher_said said; /* the last that was heard of a launcher */
+};
+
+/* Whether there is nothing to wait for any more. A launcher that is stopped early tells of the start late, or never. */
+static bool is_over(struct started *st)
+{
+    return !st->launched || launcher_hear(st->fd, &st->said) < 0 ||
+           st->said.word != LAUNCHER_STARTED;
+}
+
 /* 0 when the program has ended, -ETIME at the deadline, -EINTR by interrupt_fd, -ECANCELED, else -errno. */
-static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t deadline_ms,
+static int wait_end(struct capture *cap, struct started *st, int interrupt_fd, int64_t deadline_ms,
                     const volatile sig_atomic_t *cancel)
 {
     const int64_t look_ms = cancel != NULL ? PROC_CANCEL_MS : INT32_MAX;
 
     for (;;) {
-        struct pollfd p[4] = {{.fd = pidfd, .events = POLLIN},
+        struct pollfd p[4] = {{.fd = st->fd, .events = POLLIN},
                               {.fd = cap[0].fd, .events = POLLIN},
                               {.fd = cap[1].fd, .events = POLLIN},
                               {.fd = interrupt_fd, .events = POLLIN}};
@@ -128,7 +143,7 @@ static int wait_end(struct capture *cap, int pidfd, int interrupt_fd, int64_t de
             if (p[i + 1].revents != 0 && (rc = capture_read(&cap[i], 4)) < 0)
                 return rc;
         }
-        if (p[0].revents != 0) {
+        if (p[0].revents != 0 && is_over(st)) {
             for (i = 0; i < 2; i++)
                 if ((rc = capture_read(&cap[i], 64)) < 0)
                     return rc;
@@ -164,20 +179,10 @@ static void result_fill(struct proc_result *ret, int status, bool timed_out, int
     ret->err = steal_ptr(&cap[1].data);
 }
 
-/* A program and who is waited for: itself, or, where it is not trusted, its launcher. */
-struct started {
-    pid_t pid; /* our child */
-    int fd; /* readable when there is something to wait for no longer: a pidfd, or the launcher's talk */
-    bool launched;
-};
-
-/* 0, or -errno with the step. */
+/* 0, or -errno with the step; what a launcher does not manage to start is told by it. */
 static int start(const struct proc_spec *ps, const struct proc_child *pc, struct started *st,
                  const char **step)
 {
-    static _Thread_local struct launcher_said said;
-    int rc;
-
     st->launched = ps->sweep;
     if (!st->launched) {
         st->pid = proc_child_start(pc, step);
@@ -185,28 +190,33 @@ static int start(const struct proc_spec *ps, const struct proc_child *pc, struct
         return st->pid < 0 ? st->pid : 0;
     }
     st->pid = launcher_open(pc, &st->fd);
-    if (st->pid < 0)
-        return st->pid;
-    rc = launcher_go(st->fd);
-    if (rc == 0)
-        rc = launcher_hear(st->fd, &said);
-    if (rc == 0 && said.word == LAUNCHER_FAILED) {
-        (void)kill(st->pid, SIGKILL);
-        while (waitpid(st->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-        (void)close(steal_fd(&st->fd));
-        *step = said.step;
-        return said.value;
-    }
     /* One that is gone already is met by whoever waits for it. */
-    return 0;
+    if (st->pid > 0)
+        (void)launcher_go(st->fd);
+    return st->pid < 0 ? st->pid : 0;
 }
 
-/* Once its end is told, or it shall end (kill). 0, or -EOWNERDEAD: it did away with its launcher. */
-static int finish(struct started *st, bool ended, int *ret_status, struct rusage *ret_ru)
+/* The launcher's last word, which is waited for while it can speak. */
+static bool last_word(struct started *st)
 {
+    const int64_t deadline_ms = clock_now_ms() + REST_MS;
     struct pollfd p = {.fd = st->fd, .events = POLLIN};
-    struct launcher_said said;
+
+    while (st->said.word == LAUNCHER_STARTED && clock_now_ms() < deadline_ms) {
+        if (poll(&p, 1, PROC_CANCEL_MS) > 0) {
+            if (launcher_hear(st->fd, &st->said) < 0)
+                return false;
+        } else if (proc_child_stopped(st->pid)) {
+            return false;
+        }
+    }
+    return st->said.word != LAUNCHER_STARTED;
+}
+
+/* Once its end is told, or it shall end (kill). 0, or -EOWNERDEAD: it did away with its launcher; or why it did not start, by step. */
+static int finish(struct started *st, bool ended, int *ret_status, struct rusage *ret_ru,
+                  const char **step)
+{
     int rc = 0;
 
     if (!ended)
@@ -218,15 +228,18 @@ static int finish(struct started *st, bool ended, int *ret_status, struct rusage
             ;
         return 0;
     }
-    if (poll(&p, 1, REST_MS) > 0 && launcher_hear(st->fd, &said) == 0) {
-        *ret_status = said.value;
-        *ret_ru = said.usage;
-    } else {
+    if (!last_word(st)) {
         rc = -EOWNERDEAD;
         proc_child_kill_tree(st->pid);
+    } else if (st->said.word == LAUNCHER_FAILED) {
+        rc = st->said.value;
+        *step = st->said.step;
+    } else {
+        *ret_status = st->said.value;
+        *ret_ru = st->said.usage;
     }
     (void)kill(st->pid, SIGKILL);
-    if (rc < 0)
+    if (rc == -EOWNERDEAD)
         (void)session_kill(st->pid);
     while (waitpid(st->pid, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -254,8 +267,8 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
     for (i = 0; i < 2; i++)
         (void)close(steal_fd(&write_fds[i]));
     rc = st.fd < 0 ? -EMFILE
-                   : wait_end(cap, st.fd, interrupt_fd, start_ms + ps->timeout_ms, ps->cancel);
-    gone = finish(&st, rc == 0, &status, &ru);
+                   : wait_end(cap, &st, interrupt_fd, start_ms + ps->timeout_ms, ps->cancel);
+    gone = finish(&st, rc == 0, &status, &ru, &step);
     if (st.fd >= 0)
         (void)close(st.fd);
     proc_sweep_end(&sweep);
@@ -265,6 +278,8 @@ static int run_in(const struct proc_spec *ps, struct capture *cap, const struct 
         return err_set(err, rc, "%s: interrupted", ps->argv->v[0]);
     if (rc < 0 && rc != -ETIME)
         return err_sys(err, rc, "%s: reading its output", ps->argv->v[0]);
+    if (gone < 0 && gone != -EOWNERDEAD)
+        return err_sys(err, gone, "%s: %s", ps->argv->v[0], step);
     if (gone < 0)
         return err_set(err, gone, "%s: killed or stopped its parent", ps->argv->v[0]);
     for (i = 0; i < 2; i++)

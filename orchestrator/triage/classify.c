@@ -23,8 +23,8 @@
 
 const char *evidence_name(enum evidence e)
 {
-    static const char *const names[] = {"none", "limit",     "exit", "signal",
-                                        "libc", "sanitizer", "kit"};
+    static const char *const names[] = {"none",   "limit", "exit",      "parent",
+                                        "signal", "libc",  "sanitizer", "kit"};
 
     return names[e];
 }
@@ -413,6 +413,16 @@ void classify_run(const struct replay_run *run, const char *target, const char *
         strlcpy(ret->why, "over the time limit: one bucket a target", sizeof(ret->why));
         ret->severity = 2;
         ret->evidence = EVIDENCE_LIMIT;
+        return;
+    }
+    if (run->end == REPLAY_PARENT) {
+        strlcpy(ret->class_, "crash", sizeof(ret->class_));
+        strlcpy(ret->kind, "killed or stopped its parent", sizeof(ret->kind));
+        snprintf(ret->signature, sizeof(ret->signature), "killed or stopped its parent %s", target);
+        strlcpy(ret->why, "what ran it was killed or stopped: one bucket a target",
+                sizeof(ret->why));
+        ret->severity = 3;
+        ret->evidence = EVIDENCE_PARENT;
         return;
     }
     if (by_libc(run, target, ret))

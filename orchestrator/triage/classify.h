@@ -9,6 +9,7 @@ enum evidence {
     EVIDENCE_NONE,
     EVIDENCE_LIMIT,     /* time or another limit ended the run */
     EVIDENCE_EXIT,      /* an exit code that the target's environment calls a crash */
+    EVIDENCE_PARENT,    /* what ran it was killed or stopped */
     EVIDENCE_SIGNAL,    /* a signal and nothing else */
     EVIDENCE_LIBC,      /* text of glibc, an assertion or a panic */
     EVIDENCE_SANITIZER, /* a sanitizer's report */
@@ -30,8 +31,8 @@ struct verdict_of_run {
     int severity; /* 1..5, 0 none */
     enum evidence evidence;
 };
-const char *
-evidence_name(enum evidence e); /* "kit", "sanitizer", "libc", "signal", "exit", "limit", "none" */
+const char *evidence_name(
+    enum evidence e); /* "kit", "sanitizer", "libc", "signal", "parent", "exit", "limit", "none" */
 /* build_id: of the program that ran, hex, "" when it has none; only unsymbolised signatures use it. */
 void classify_run(const struct replay_run *run, const char *target, const char *build_id,
                   struct verdict_of_run *ret);

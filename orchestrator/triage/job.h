@@ -58,7 +58,7 @@ json_t *job_seeds_make(const struct plan *plan, const struct plan_target *t);
  * The seeds of a target before it is fuzzed; dir (absolute, below state_dir): where what comes of it is put. Answer: {"ok",
  *   "total": files in the folder, "passed", "failed", "left": not run in the time there was, "unreadable": n,
  *   "remaining": seeds that afl-fuzz can begin with, "program": role, "self_test": words or null,
- *   "why": words or null: why some could not be run or what failed not be put aside,
+ *   "why": words or null: why some could not be run or what failed not be put aside, "aside": it was put aside,
  *   "failures": [{"file","class","inv","detail"}] (at most JOB_SEEDS_TOLD)}.
  * With failures there is dir/found/{crashes,hangs}/ with a copy of each that failed and dir/in/ with the others.
  */

@@ -99,6 +99,9 @@ static json_t *run_json(const struct program *p, const struct replay_run *run,
     case REPLAY_OOM:
         strlcpy(status, "killed (SIGKILL)", sizeof(status));
         break;
+    case REPLAY_PARENT:
+        strlcpy(status, "killed or stopped its parent", sizeof(status));
+        break;
     case REPLAY_SIGNAL:
         abbrev = sigabbrev_np(run->code);
         snprintf(status, sizeof(status), "signal %d (SIG%s)", run->code,

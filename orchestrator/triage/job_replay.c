@@ -35,6 +35,7 @@ struct replay_job {
     struct seedrun run;
     struct seedrun_sum sum;
     json_t *failures;
+    bool aside; /* those that failed are put aside, and the others apart from them */
     char why[1024];
 };
 
@@ -173,11 +174,12 @@ static json_t *answer_make(struct replay_job *j)
         remaining += j->seeds.v[i].error == 0 && j->seeds.v[i].size_bytes > 0 &&
                      (j->fates[i] == FATE_PASSED || j->fates[i] == FATE_LEFT);
     }
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s?, s:O}", "ok", 1, "total",
-                     (json_int_t)j->seeds.n, "passed", (json_int_t)j->sum.passed, "failed",
-                     (json_int_t)j->sum.failed, "left", (json_int_t)j->sum.left, "unreadable",
-                     unreadable, "remaining", remaining, "program",
-                     json_str(json_object_get(j->job, "program"), "role", ""), "self_test",
+    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s?, s:O}", "ok", 1,
+                     "aside", (int)j->aside, "total", (json_int_t)j->seeds.n, "passed",
+                     (json_int_t)j->sum.passed, "failed", (json_int_t)j->sum.failed, "left",
+                     (json_int_t)j->sum.left, "unreadable", unreadable, "remaining", remaining,
+                     "program", json_str(json_object_get(j->job, "program"), "role", ""),
+                     "self_test",
                      j->sum.self_test ? json_text_ascii(words, sizeof(words), j->sum.words) : NULL,
                      "why", j->why[0] != '\0' ? j->why : NULL, "failures", j->failures);
 }
@@ -203,7 +205,8 @@ static void run(struct replay_job *j, const json_t *spec)
     if (j->sum.failed > 0) {
         struct err aside = {0};
 
-        if (put_aside(j, &aside) < 0) {
+        j->aside = put_aside(j, &aside) == 0;
+        if (!j->aside) {
             r = -EIO;
             (void)err_set(&err, r, "what failed could not be put aside: %s", aside.msg);
         }

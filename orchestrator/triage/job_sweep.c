@@ -130,6 +130,8 @@ static void name_fault(const struct sweep *s, const struct runner_result *r, str
 
     if (r->run.end == FORKSERVER_TIMEOUT)
         run.end = REPLAY_TIMEOUT;
+    else if (r->run.end == FORKSERVER_LOST)
+        run.end = REPLAY_PARENT;
     classify_run(&run, json_str(s->job, "target", ""), "", &v);
     (void)strlcpy(sus->signature, v.signature, sizeof(sus->signature));
     sus->keep = r->run.end == FORKSERVER_TIMEOUT ? HANGS_KEPT

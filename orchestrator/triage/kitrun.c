@@ -32,6 +32,7 @@
 
 #define LINE_MAX_BYTES (128 * 1024) /* a path of PATH_MAX, each byte escaped, and the rest */
 #define TAIL_BYTES     16384        /* of stderr */
+#define LOOK_MS        500          /* whether it is stopped */
 #define FAIL_WORD      "FZ-FAIL "
 
 /* The program, and what has come of it. */
@@ -205,8 +206,9 @@ static int drain(struct session *s, int *fd)
 }
 
 /* Until it has ended (0), the deadline (late), or something is wrong (-errno with err). */
-static int follow(struct session *s, int64_t silent_ms)
+static int follow(struct session *s, int64_t one_ms)
 {
+    const int64_t silent_ms = one_ms + KITRUN_SILENT_MS;
     int64_t news_ms = clock_now_ms();
     int r;
 
@@ -222,6 +224,11 @@ static int follow(struct session *s, int64_t silent_ms)
             s->end->late = true;
             return 0;
         }
+        if (now_ms >= news_ms + one_ms && proc_child_stopped(s->pid)) {
+            s->end->lost = true;
+            return err_set(s->err, -ECHILD, "%s was stopped after %zu of %zu inputs", name_of(s),
+                           s->end->done, s->k->n);
+        }
         if (now_ms >= until_ms)
             return err_set(s->err, -ETIME, "%s hangs: nothing for %lld s after %zu of %zu inputs",
                            name_of(s), (long long)silent_ms / 1000, s->end->done, s->k->n);
@@ -229,6 +236,8 @@ static int follow(struct session *s, int64_t silent_ms)
             until_ms = s->k->deadline_ms;
         if (s->k->prog->cancel != NULL && until_ms > now_ms + PROC_CANCEL_MS)
             until_ms = now_ms + PROC_CANCEL_MS;
+        if (until_ms > now_ms + LOOK_MS)
+            until_ms = now_ms + LOOK_MS;
         if (poll(p, 3, (int)(until_ms - now_ms)) < 0 && errno != EINTR)
             return err_sys(s->err, -errno, "%s", name_of(s));
         /* What it prints on stderr is no sign that it gets on. */
@@ -258,6 +267,7 @@ static int judge_end(struct session *s, int status)
     if (s->end->self_test)
         return err_set(s->err, -ECHILD, "%s: its start-up self-test fails: %s", name_of(s),
                        s->end->words);
+    s->end->lost = WIFSIGNALED(status);
     return err_set(s->err, -ECHILD, "%s ended (%s) after %zu of %zu inputs%s%s", name_of(s),
                    proc_status_text(how, sizeof(how), status), s->end->done, s->k->n,
                    s->end->words[0] != '\0' ? ": " : "", s->end->words);
@@ -315,7 +325,7 @@ static int run_in(struct session *s, const char *dir)
 
     if (r < 0)
         return err_sys(s->err, r, "%s", name_of(s));
-    r = follow(s, one_ms + KITRUN_SILENT_MS);
+    r = follow(s, one_ms);
     if (r < 0)
         proc_child_kill_tree(s->pid);
     /* Not reaped yet: its number and that of its group are still its own. */

@@ -39,6 +39,7 @@ struct kitrun {
 struct kitrun_end {
     size_t done;     /* results told, in the order of paths */
     bool late;       /* stopped at the deadline */
+    bool lost;       /* it was killed or stopped, maybe by the next input */
     bool self_test;  /* it failed before the first input, by its own words */
     char words[512]; /* of its FZ-FAIL line then, or the last line on stderr; "" none */
 };

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "sys/drop.h"
@@ -219,20 +220,26 @@ int replay_once(const struct replay_program *prog, const char *input, struct rep
                 struct err *err)
 {
     int64_t limit_ms = prog->timeout_ms * (prog->twice && prog->kit ? 2 : 1);
+    const int64_t began_ms = clock_now_ms();
     struct proc_result pr = {0};
     struct replay_run run = {0};
     int r;
 
     r = run_once(prog, input, limit_ms, &pr, err);
-    if (r < 0)
-        return r;
-    if (pr.timed_out && pr.cpu_ms < limit_ms / 2 && !prog->impatient) {
+    if (r == 0 && pr.timed_out && pr.cpu_ms < limit_ms / 2 && !prog->impatient) {
         proc_result_clear(&pr);
         run.starved = true;
         r = run_once(prog, input, limit_ms * REPLAY_PATIENCE, &pr, err);
-        if (r < 0)
-            return r;
     }
+    if (r == -EOWNERDEAD) {
+        run.end = REPLAY_PARENT;
+        run.wall_ms = clock_now_ms() - began_ms;
+        run.err_text = xstrdup("killed or stopped its parent\n");
+        *ret = run;
+        return 0;
+    }
+    if (r < 0)
+        return r;
     run.wall_ms = pr.wall_ms;
     run.cpu_ms = pr.cpu_ms;
     run.max_rss_bytes = pr.max_rss_bytes;

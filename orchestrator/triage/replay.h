@@ -44,7 +44,13 @@ struct replay_program {
 #define REPLAY_ERR_BYTES 65536 /* of stderr kept: head and tail */
 #define REPLAY_INPUT_MAX (64 << 20)
 #define REPLAY_FSIZE_MAX (256 << 20) /* largest file the program may write */
-enum replay_end { REPLAY_EXIT, REPLAY_SIGNAL, REPLAY_TIMEOUT, REPLAY_OOM };
+enum replay_end {
+    REPLAY_EXIT,
+    REPLAY_SIGNAL,
+    REPLAY_TIMEOUT,
+    REPLAY_OOM,
+    REPLAY_PARENT /* it killed or stopped its parent; of its own end nothing is known */
+};
 struct replay_run {
     enum replay_end end;
     int code;           /* exit code or signal */

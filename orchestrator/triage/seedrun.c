@@ -22,6 +22,7 @@
 #include "plan/elfprobe.h"
 #include "sys/drop.h"
 #include "triage/classify.h"
+#include "triage/json_util.h"
 #include "triage/kitrun.h"
 #include "triage/reach.h"
 #include "triage/replay_env.h"
@@ -36,7 +37,7 @@
 struct batch {
     const struct seed *seeds[KITRUN_FILES];
     const char *paths[KITRUN_FILES];
-    size_t n;
+    size_t n, told; /* so many of n, and the next of a run is that */
     const struct seedrun *s;
     struct seedrun_sum *sum;
 };
@@ -74,7 +75,7 @@ static bool batch_next(const struct seedlist *l, size_t *pos, struct batch *b)
 {
     size_t bytes = 0;
 
-    for (b->n = 0; *pos < l->n && b->n < KITRUN_FILES; (*pos)++) {
+    for (b->n = b->told = 0; *pos < l->n && b->n < KITRUN_FILES; (*pos)++) {
         const struct seed *seed = &l->v[*pos];
 
         if (seed->error != 0)
@@ -101,14 +102,58 @@ static void tell(const struct seedrun *s, struct seedrun_sum *sum, const struct 
 
 static void on_line(void *ctx, size_t i, const struct kitrun_line *line)
 {
-    const struct batch *b = ctx;
+    struct batch *b = ctx;
     struct seedrun_result r = {
         .pass = strcmp(line->class_, "pass") == 0, .signal = line->signal, .ms = line->ms};
 
     (void)strlcpy(r.class_, line->class_, sizeof(r.class_));
     (void)strlcpy(r.inv, line->inv, sizeof(r.inv));
     (void)strlcpy(r.detail, line->detail, sizeof(r.detail));
-    tell(b->s, b->sum, b->seeds[i], &r);
+    (void)i;
+    tell(b->s, b->sum, b->seeds[b->told++], &r);
+}
+
+/* The next n of a batch. 0 with all of them told, or with the budget over; -errno as kitrun. */
+static int run_next(struct batch *b, size_t n, int64_t deadline_ms, struct kitrun_end *ret,
+                    struct err *err)
+{
+    struct seedrun_sum *sum = b->sum;
+    const struct kitrun k = {.prog = &b->s->prog,
+                             .paths = b->paths + b->told,
+                             .n = n,
+                             .deadline_ms = deadline_ms,
+                             .fn = on_line,
+                             .ctx = b};
+    int r = kitrun(&k, ret, err);
+
+    sum->over = ret->late;
+    sum->self_test = ret->self_test && sum->passed + sum->failed == 0;
+    (void)strlcpy(sum->words, ret->words, sizeof(sum->words));
+    return r;
+}
+
+/*
+ * The program was lost at the next input. When it comes up without it and is lost in it alone, too, that is what this input does. 0 when it
+ * is told, -errno.
+ */
+static int run_suspect(struct batch *b, int64_t deadline_ms, struct err *err)
+{
+    struct seedrun_result res = {.class_ = "crash", .inv = "killed or stopped its parent"};
+    struct seedrun_sum start = {0};
+    struct kitrun_end end = {0};
+    struct err why = {0};
+    int r;
+
+    if (seedrun_start(b->s, &start, &why) < 0)
+        return -ECHILD;
+    r = run_next(b, 1, deadline_ms, &end, &why);
+    if (r < 0 && !end.lost)
+        return err_set(err, r, "%s", why.msg);
+    if (r == 0)
+        return 0;
+    (void)json_text_ascii(res.detail, sizeof(res.detail), why.msg);
+    tell(b->s, b->sum, b->seeds[b->told++], &res);
+    return 0;
 }
 
 static int run_kit(const struct seedrun *s, const struct seedlist *l, int64_t deadline_ms,
@@ -119,18 +164,13 @@ static int run_kit(const struct seedrun *s, const struct seedlist *l, int64_t de
     int r = 0;
 
     while (r == 0 && !sum->over && batch_next(l, &pos, &b)) {
-        struct kitrun_end end = {0};
-        const struct kitrun k = {.prog = &s->prog,
-                                 .paths = b.paths,
-                                 .n = b.n,
-                                 .deadline_ms = deadline_ms,
-                                 .fn = on_line,
-                                 .ctx = &b};
+        while (r == 0 && !sum->over && b.told < b.n) {
+            struct kitrun_end end = {0};
 
-        r = kitrun(&k, &end, err);
-        sum->over = end.late;
-        sum->self_test = end.self_test && sum->passed + sum->failed == 0;
-        (void)strlcpy(sum->words, end.words, sizeof(sum->words));
+            r = run_next(&b, b.n - b.told, deadline_ms, &end, err);
+            if (r < 0 && end.lost)
+                r = run_suspect(&b, deadline_ms, err);
+        }
     }
     return r;
 }

@@ -85,6 +85,23 @@ for how in stdin file; do
 done
 assert_exit "verify accounts for all" 0 "$FUZZCTL" verify
 
+# ---- one that kills what runs it -------------------------------------------------------------
+sed 's/^    while/    if (c == 75) kill(getppid(), SIGKILL);\n    while/; 1i #include <signal.h>\n#include <unistd.h>' "$T/plain.c" >"$T/killer.c"
+AFL_QUIET=1 afl-clang-fast -O1 -o "$T/killer" "$T/killer.c" >/dev/null 2>&1
+mkdir "$T/killing"
+printf K >"$T/killing/bad"
+printf '!' >"$T/killing/crash"
+printf zz >"$T/killing/good"
+spec killing "$T/killer" "$T/killing"
+assert_exit "a seed that kills its parent is a finding, and the campaign runs" 10 "$FUZZCTL" run "$T/killing.ini"
+assert_match "by its name and in its own words" 'seed bad fails: crash killed or stopped its parent' "$(cat "$FZ_STATE/fuzzd.log")"
+assert_eq "both are kept" "bad crash" \
+    "$("$FUZZCTL" artifacts killing --json | jq -r '[.artifacts[] | select(.instance == "seed" and .class == "crash").file | split("/")[-1]] | sort | join(" ")')"
+assert_eq "and afl-fuzz got neither" "good" "$(find "$(folder killing seeds/killing/in)" -type f -printf '%f\n')"
+assert_eq "it was fuzzed" budget "$(report killing '.targets[0].end_reason')"
+assert_exit "replay, too" 10 "$FUZZCTL" replay "$T/killing.ini"
+assert_match "names it" 'killing/bad.*killed or stopped its parent' "$(cat "$T/out")"
+
 # ---- none left -------------------------------------------------------------------------------
 mkdir "$T/none"
 printf '!' >"$T/none/a"
