@@ -253,3 +253,36 @@ printf '[campaign]\nbudget = never\n[target x]\nreplay = %s\nseeds = %s\n' "$T/b
 assert_exit "and a faulty one" 2 "$FUZZCTL" replay "$T/bad.ini"
 assert_exit "no state is asked for" 0 env FUZZ_STATE="$T/b.ini" "$FUZZCTL" replay "$T/b.ini"
 assert_eq "and nothing is made" "" "$(ls "$FZ_STATE")"
+
+# ---- an input that kills or stops the program -------------------------------------------------
+cat >"$T/parent.c" <<'END'
+#include <signal.h>
+#include <unistd.h>
+#include "sdk/fz.h"
+int fz_one(const uint8_t *d, size_t n)
+{
+    if (n > 0 && (d[0] == 'K' || d[0] == 'S'))
+        (void)kill(getppid(), d[0] == 'K' ? SIGKILL : SIGSTOP);
+    return 0;
+}
+const struct fz_target fz_target = {.name = "parent"};
+END
+# shellcheck disable=SC2046
+"${CC:-cc}" -std=c17 -D_GNU_SOURCE -Iharnesses -o "$T/parent" "$T/parent.c" $(find harnesses/sdk -name 'fz_*.c') \
+    harnesses/sdk/main_replay.c >"$T/make.out" 2>&1 || sed 's/^/  | /' "$T/make.out"
+mkdir "$T/parents"
+for f in K S good; do printf %s "$f" >"$T/parents/$f"; done
+spec "$T/parent.ini" "$T/parent" "$T/parents"
+assert_exit "inputs that kill or stop the program fail" 10 "$FUZZCTL" replay "$T/parent.ini" --timeout 1s
+assert_match "the one is named" 'parents/K: crash killed or stopped its parent' "$(cat "$T/out")"
+assert_match "the other too" 'parents/S: crash killed or stopped its parent' "$(cat "$T/out")"
+assert_match "and the rest is run" '^1 passed, 2 failed' "$(cat "$T/out")"
+cat >"$T/stopper.c" <<'END'
+#include <signal.h>
+#include <unistd.h>
+int main(void) { return kill(getppid(), SIGSTOP); }
+END
+"${CC:-cc}" -o "$T/stopper" "$T/stopper.c"
+began=$(date +%s)
+assert_exit "natively, too" 10 "$FUZZCTL" replay --harness "$T/stopper" --engine native --timeout 100ms "$T/parents"
+check "and at once" [ $(($(date +%s) - began)) -le 5 ]
