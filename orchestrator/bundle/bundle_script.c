@@ -116,6 +116,7 @@ static const char body[] =
     "    memory) [ -e \"$tmp/over\" ] ;;\n"
     "    exit) [ \"$1\" -eq \"$marker\" ] ;;\n"
     "    signal) [ \"$1\" -eq \"$((128 + signal))\" ] ;;\n"
+    "    parent) [ \"$1\" -eq 124 ] || [ \"$1\" -gt 128 ] ;;\n"
     "    *) [ \"$1\" -gt 128 ] ;;\n"
     "    esac\n"
     "}\n"
@@ -171,7 +172,7 @@ static void argument(FILE *out, const char *arg)
 }
 
 /* run_target INPUT: the exact environment, arguments and limits of the replay. */
-static void runner(FILE *out, const json_t *replay, int64_t limit_ms)
+static void runner(FILE *out, const json_t *replay, int64_t limit_ms, bool parent)
 {
     struct strv args = {0}, env = {0};
 
@@ -179,6 +180,9 @@ static void runner(FILE *out, const json_t *replay, int64_t limit_ms)
     json_strv_get(replay, "env", 65536, &env);
     (void)fputs("run_target() {\n    timeout -k 1 ", out);
     (void)fprintf(out, "%" PRId64 ".%03d \\\n", limit_ms / 1000, (int)(limit_ms % 1000));
+    /* It does away with its parent, which is not to be the one that holds the limit. */
+    if (parent)
+        (void)fputs("        sh -c '\"$@\"; exit $?' sh \\\n", out);
     (void)fputs("        env -i PATH=\"$PATH\" HOME=\"$tmp/cwd\" TMPDIR=\"$tmp/cwd\"", out);
     for (size_t i = 0; i < env.n; i++) {
         (void)fputs(" \\\n        ", out);
@@ -261,7 +265,7 @@ char *bundle_script(const json_t *manifest)
                    strcmp(class_, "flaky") == 0 || memory ? FLAKY_TRIES : 1);
     assign(out, "tries", number);
     (void)putc('\n', out);
-    runner(out, replay, limit_ms);
+    runner(out, replay, limit_ms, strcmp(evidence, "parent") == 0);
     (void)fputs(body, out);
     if (fclose(out) != 0)
         abort();

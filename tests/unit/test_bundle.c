@@ -640,6 +640,16 @@ static void repro_tells_by_the_same_evidence(void **state)
         repro("#!/bin/sh\nsleep 20\n", "[]", true, "limit", "timeout", "", 0, NULL, NULL), 0);
     assert_int_equal(
         repro("#!/bin/sh\nexit 0\n", "[]", true, "limit", "timeout", "", 0, NULL, NULL), 1);
+    /* It does away with its parent, which is not the one that holds the limit. */
+    assert_int_equal(
+        repro("#!/bin/sh\nkill -KILL $PPID\n", "[]", true, "parent", "crash", "", 0, NULL, NULL),
+        0);
+    assert_int_equal(repro("#!/bin/sh\nkill -STOP $PPID\nexec sleep 60\n", "[]", true, "parent",
+                           "crash", "", 0, NULL, NULL),
+                     0);
+    assert_int_equal(repro("#!/bin/sh\n[ \"$A\" = \"it's; touch evil\" ] || kill -KILL $PPID\n",
+                           "[]", true, "parent", "crash", "", 0, NULL, NULL),
+                     1);
     /* Odd arguments and environment arrive as they are. */
     assert_int_equal(repro("#!/bin/sh\n[ \"$A\" = \"it's; touch evil\" ] && [ \"$1\" = 'a b$(touch "
                            "evil)' ] && [ -f \"${2#--in=}\" ] && kill -SEGV $$\n",
@@ -673,7 +683,7 @@ static void repro_passes_shellcheck(void **state)
     struct err err = {0};
 
     (void)state;
-    (void)repro("#!/bin/sh\nexit 0\n", "[\"x y\",\"@@\",\"--in=@@,@@\"]", false, "signal", "crash",
+    (void)repro("#!/bin/sh\nexit 0\n", "[\"x y\",\"@@\",\"--in=@@,@@\"]", false, "parent", "crash",
                 "", 11, NULL, NULL);
     strv_add(&argv, "shellcheck");
     strv_take(&argv, path_join(dir, "repro.sh"));
