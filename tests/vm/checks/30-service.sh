@@ -71,7 +71,7 @@ old=$(main)
 again() {
     systemctl --quiet is-active fuzzd.service && [ "$(main)" -gt 1 ] && [ "$(main)" != "$old" ]
 }
-check "asked at once after a kill, it fuzzes" fuzzing
+assert_exit "who asks at once after a kill is answered" 0 "$FUZZCTL" status sv
 check "a killed fuzzd is started again by systemd" wait_for 20 again
 assert_eq "which is who answers, and no other beside it" "$(main)" "$(status fuzzd.pid)"
 check "it finds it fuzzing" wait_for 15 fuzzing
