@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/exitcode.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/path.h"
@@ -130,10 +131,8 @@ static int daemon_end(struct daemon *d, const char *why)
 static bool state_dir_is_ours(const struct daemon *d)
 {
     cleanup_free char *lock = path_join(d->state_dir, "fuzzd.lock");
-    struct stat held, there;
 
-    return fstat(d->lock_fd, &held) == 0 && lstat(lock, &there) == 0 &&
-           held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+    return file_lies_at(d->lock_fd, AT_FDCWD, lock);
 }
 
 static int on_idle(sd_event_source *s, uint64_t usec, void *userdata)

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/parse.h"
 #include "base/path.h"
 
@@ -24,14 +25,6 @@
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
 #define ATTEMPTS    100
-
-static bool is_same(int dirfd, const char *name, int fd)
-{
-    struct stat own, there;
-
-    return fstat(fd, &own) == 0 && fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
-}
 
 /* Of ours, and of nobody who lives: open and locked. Else -1. */
 static int left_over(int dirfd, const char *name)
@@ -47,7 +40,7 @@ static int left_over(int dirfd, const char *name)
         !(S_ISREG(st.st_mode) && mode == FILE_MODE))
         return -1;
     /* Its writer may have put it in its place meanwhile. */
-    return flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same(dirfd, name, fd) ? steal_fd(&fd) : -1;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 && file_lies_at(fd, dirfd, name) ? steal_fd(&fd) : -1;
 }
 
 static void sweep(const char *place)
@@ -84,7 +77,7 @@ static int make_one(const char *path, enum beside_kind kind, int *ret_fd)
     if (fd < 0)
         return errno == ENOENT && kind == BESIDE_FOLDER ? -ESTALE : -errno;
     /* Not every file system has locks: there it stays, as nobody can tell that it was left. */
-    if (flock(fd, LOCK_EX) == 0 && !is_same(AT_FDCWD, path, fd))
+    if (flock(fd, LOCK_EX) == 0 && !file_lies_at(fd, AT_FDCWD, path))
         return -ESTALE;
     *ret_fd = steal_fd(&fd);
     return 0;
@@ -112,7 +105,7 @@ int beside_make(const char *place, enum beside_kind kind, mode_t mode, struct be
 
 int beside_whole(const struct beside *b)
 {
-    return fchmod(b->fd, b->mode) < 0 ? -errno : 0;
+    return fchmod(b->fd, b->mode) < 0 || fsync(b->fd) < 0 ? -errno : 0;
 }
 
 void beside_placed(struct beside *b)

@@ -18,7 +18,7 @@ enum beside_kind { BESIDE_FILE, BESIDE_FOLDER };
 
 /* Makes it, empty. mode: what it shall have in its place, less the umask. 0 or -errno. */
 int beside_make(const char *place, enum beside_kind kind, mode_t mode, struct beside *ret);
-/* It is whole: it gets its mode. The caller puts it in its place then, and calls beside_placed. 0 or -errno. */
+/* It is whole: it gets its mode, and is on disk, of a folder not what is in it. The caller puts it in its place then, and calls beside_placed. 0 or -errno. */
 int beside_whole(const struct beside *b);
 void beside_placed(struct beside *b);
 /* Takes it away, whatever is in it, unless it is in its place. */

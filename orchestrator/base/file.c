@@ -127,6 +127,14 @@ int file_write_all(int fd, const void *data, size_t size)
     return 0;
 }
 
+bool file_lies_at(int fd, int dirfd, const char *path)
+{
+    struct stat own, there;
+
+    return fstat(fd, &own) == 0 && fstatat(dirfd, path, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
 int file_sync_parent(int dirfd, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -2,6 +2,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,6 +37,8 @@ int file_write_named(const char *path, const void *data, size_t size, mode_t mod
 /* write(2) until all is out. 0 or -errno. */
 int file_write_all(int fd, const void *data, size_t size);
 
+/* Whether the open file still lies at that path; a link is not followed. */
+bool file_lies_at(int fd, int dirfd, const char *path);
 /* fsync of the folder that holds path. 0 or -errno. */
 int file_sync_parent(int dirfd, const char *path);
 

@@ -62,19 +62,32 @@ static int failed(const struct tarin *t, struct err *err)
     return bad(t, err, why != NULL ? why : "no tar archive, or a damaged one");
 }
 
-/* Of the piece that is about to go, what belongs to the header that is being read. More than it may have is not asked for. */
-static void keep_early(struct tarin *t)
+/* Of the piece that was given last, what belongs to the header that began last and ends before the place end. *n: bytes. */
+static const char *header_piece(const struct tarin *t, uint64_t end, size_t *n)
 {
     const uint64_t begun = (uint64_t)archive_read_header_position(t->a);
     const uint64_t at = t->given - t->block_bytes;
     const uint64_t from = begun > at ? begun : at;
-    const size_t n = (size_t)(from < t->given ? t->given - from : 0);
 
-    if (t->header_left == UINT64_MAX || n == 0 || t->early_bytes > HEADER_MAX)
-        return;
+    *n = (size_t)(from < end ? end - from : 0);
+    return *n > 0 ? t->block + (from - at) : NULL;
+}
+
+static void add_early(struct tarin *t, const char *piece, size_t n)
+{
     t->early = xreallocarray(t->early, t->early_bytes + n, 1);
-    memcpy(t->early + t->early_bytes, t->block + (from - at), n);
+    memcpy(t->early + t->early_bytes, piece, n);
     t->early_bytes += n;
+}
+
+/* Before the piece goes. More than a header may have is not asked for. */
+static void keep_early(struct tarin *t)
+{
+    size_t n;
+    const char *piece = header_piece(t, t->given, &n);
+
+    if (t->header_left != UINT64_MAX && n > 0 && t->early_bytes <= HEADER_MAX)
+        add_early(t, piece, n);
 }
 
 static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
@@ -259,18 +272,18 @@ static bool is_sparse(struct archive_entry *e, la_int64_t size)
 /* The whole header as it is in the archive; NULL when names are as they were told, else why not. */
 static const char *header_fault(struct tarin *t)
 {
-    const uint64_t begun = (uint64_t)archive_read_header_position(t->a);
-    const uint64_t at = t->given - t->block_bytes, n = header_bytes(t);
-    const uint64_t from = begun > at ? begun : at, end = begun + n;
-    const size_t late = (size_t)(end > from ? end - from : 0);
+    const uint64_t n = header_bytes(t);
+    const uint64_t end = (uint64_t)archive_read_header_position(t->a) + n;
+    size_t late;
+    const char *piece = header_piece(t, end, &late);
 
     if (end > t->given || t->early_bytes + late != n)
         return "no tar archive, or a damaged one";
     if (t->early_bytes == 0)
-        return tarhead_fault(t->block + (from - at), late);
-    t->early = xreallocarray(t->early, (size_t)n, 1);
-    memcpy(t->early + t->early_bytes, t->block + (from - at), late);
-    return tarhead_fault(t->early, (size_t)n);
+        return tarhead_fault(piece, late);
+    if (late > 0)
+        add_early(t, piece, late);
+    return tarhead_fault(t->early, t->early_bytes);
 }
 
 /* 1, or -EBADMSG. */

@@ -315,7 +315,7 @@ static int write_atomic(struct maker *mk, const char *path, struct err *err)
     if (r < 0)
         return err_sys(err, r, "%s", path);
     r = bundle_write(tmp.fd, mk->files, mk->n_files, err);
-    if (r == 0 && (beside_whole(&tmp) < 0 || fsync(tmp.fd) < 0 || rename(tmp.path, path) < 0))
+    if (r == 0 && (beside_whole(&tmp) < 0 || rename(tmp.path, path) < 0))
         r = err_sys(err, -errno, "%s", path);
     if (r < 0) {
         beside_clear(&tmp);

@@ -140,8 +140,7 @@ int pack_write(const char *path, const struct inputs *inputs, const char *const 
     if (rc < 0)
         return err_sys(err, rc, "%s: no file can be made beside it", path);
     rc = write_all(tmp.fd, packed_is_zst(path), inputs, items, cancel, &bytes, err);
-    if (rc == 0 && ((rc = beside_whole(&tmp)) < 0 || (rc = fsync(tmp.fd) < 0 ? -errno : 0) < 0 ||
-                    (rc = take_name(tmp.path, path)) < 0))
+    if (rc == 0 && ((rc = beside_whole(&tmp)) < 0 || (rc = take_name(tmp.path, path)) < 0))
         (void)err_sys(err, rc, "%s", path);
     if (rc < 0) {
         beside_clear(&tmp);

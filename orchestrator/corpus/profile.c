@@ -166,7 +166,7 @@ static int run_each(struct chunk *c, struct err *err)
              : run.end == REPLAY_TIMEOUT ? "timeout"
              : run.end == REPLAY_OOM     ? "oom"
              : run.end == REPLAY_SIGNAL  ? why
-             : run.end == REPLAY_PARENT  ? "killed or stopped its parent"
+             : run.end == REPLAY_PARENT  ? REPLAY_PARENT_WORDS
                                          : NULL);
         if (rc == 0)
             replay_run_clear(&run);

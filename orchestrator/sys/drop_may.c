@@ -32,6 +32,12 @@
 #define SEEDS_MAX     1000000      /* more are refused elsewhere */
 #define SEEDS_DEPTH   16
 
+/* To read a file or list a folder; run: to start a program, too. */
+static mode_t wanted(const struct stat *st, bool run)
+{
+    return S_ISDIR(st->st_mode) || run ? S_IROTH | S_IXOTH : S_IROTH;
+}
+
 /* What decides: the bits of the owner, of the group or of all others (u, g, o), or entries of the ACL. */
 struct rights {
     mode_t bits; /* 0 to 7 */
@@ -88,13 +94,8 @@ static struct rights acl_rights(const struct drop *d, const uint8_t *acl, size_t
 static struct rights rights_of(const struct drop *d, const struct stat *st, const char *path)
 {
     const char by = st->st_uid == d->uid ? 'u' : st->st_gid == d->gid ? 'g' : 'o';
-    const struct rights r = {
-        .bits = (st->st_mode >> (by == 'u'   ? 6
-                                 : by == 'g' ? 3
-                                             : 0)) &
-                7,
-        .by = by,
-    };
+    const int shift = by == 'u' ? 6 : by == 'g' ? 3 : 0;
+    const struct rights r = {.bits = (st->st_mode >> shift) & 7, .by = by};
     _Alignas(4) uint8_t acl[ACL_MAX_BYTES];
     ssize_t n;
 
@@ -132,28 +133,28 @@ static int denied(const struct drop *d, char by, const char *path, const char *w
                    path == where ? "it" : where, words);
 }
 
-/* The folders above real, and with self real as well. path: as it was named. */
-static int may_enter(const struct drop *d, const char *path, const char *real, bool self,
-                     struct err *err)
+static int may_enter(const struct drop *d, const char *path, const char *folder, struct err *err)
 {
     struct rights r;
     struct stat st;
 
-    for (const char *p = real; p != NULL; p = strchr(p + 1, '/')) {
+    if (stat(folder, &st) < 0)
+        return err_sys(err, -errno, "%s", folder);
+    r = rights_of(d, &st, folder);
+    return (r.bits & S_IXOTH) != 0 ? 0 : denied(d, r.by, path, "enter", folder, "x", err);
+}
+
+/* Of the folders above real, each. path: as it was named. */
+static int may_pass(const struct drop *d, const char *path, const char *real, struct err *err)
+{
+    int rc = 0;
+
+    for (const char *p = real; p != NULL && rc == 0; p = strchr(p + 1, '/')) {
         cleanup_free char *part = p == real ? xstrdup("/") : xstrndup(real, (size_t)(p - real));
 
-        if (stat(part, &st) < 0)
-            return err_sys(err, -errno, "%s", part);
-        r = rights_of(d, &st, part);
-        if ((r.bits & S_IXOTH) == 0)
-            return denied(d, r.by, path, "enter", part, "x", err);
+        rc = may_enter(d, path, part, err);
     }
-    if (!self)
-        return 0;
-    if (stat(real, &st) < 0)
-        return err_sys(err, -errno, "%s", real);
-    r = rights_of(d, &st, real);
-    return (r.bits & S_IXOTH) != 0 ? 0 : denied(d, r.by, path, "enter", real, "x", err);
+    return rc;
 }
 
 int drop_may_reach(const struct drop *d, const char *path, struct err *err)
@@ -161,8 +162,11 @@ int drop_may_reach(const struct drop *d, const char *path, struct err *err)
     cleanup_free char *above = path_dirname(path);
     cleanup_free char *real = realpath(above, NULL);
 
-    if (real != NULL)
-        return may_enter(d, path, real, true, err);
+    if (real != NULL) {
+        int rc = may_pass(d, path, real, err);
+
+        return rc < 0 ? rc : may_enter(d, path, real, err);
+    }
     if (errno != ENOENT)
         return err_sys(err, -errno, "%s", above);
     return err_set(err, -EACCES,
@@ -182,12 +186,12 @@ static int may_use(const struct drop *d, const char *path, bool run, struct err 
 
     if (real == NULL)
         return err_sys(err, -errno, "%s", path);
-    rc = may_enter(d, path, real, false, err);
+    rc = may_pass(d, path, real, err);
     if (rc < 0)
         return rc;
     if (stat(real, &st) < 0)
         return err_sys(err, -errno, "%s", real);
-    want = S_ISDIR(st.st_mode) || run ? S_IROTH | S_IXOTH : S_IROTH;
+    want = wanted(&st, run);
     r = rights_of(d, &st, real);
     if ((r.bits & want) != want)
         return denied(d, r.by, path, run && (r.bits & S_IROTH) != 0 ? "run" : "read", path,
@@ -248,7 +252,7 @@ static void walk_entry(struct walk *w, int parent, const char *name, const char 
     }
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return;
-    want = S_ISDIR(st.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+    want = wanted(&st, false);
     r = rights_of(w->d, &st, path);
     if ((r.bits & want) != want)
         note(w, path, S_ISDIR(st.st_mode), r.by);

@@ -417,8 +417,8 @@ void classify_run(const struct replay_run *run, const char *target, const char *
     }
     if (run->end == REPLAY_PARENT) {
         strlcpy(ret->class_, "crash", sizeof(ret->class_));
-        strlcpy(ret->kind, "killed or stopped its parent", sizeof(ret->kind));
-        snprintf(ret->signature, sizeof(ret->signature), "killed or stopped its parent %s", target);
+        strlcpy(ret->kind, REPLAY_PARENT_WORDS, sizeof(ret->kind));
+        snprintf(ret->signature, sizeof(ret->signature), REPLAY_PARENT_WORDS " %s", target);
         strlcpy(ret->why, "what ran it was killed or stopped: one bucket a target",
                 sizeof(ret->why));
         ret->severity = 3;

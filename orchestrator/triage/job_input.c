@@ -100,7 +100,7 @@ static json_t *run_json(const struct program *p, const struct replay_run *run,
         strlcpy(status, "killed (SIGKILL)", sizeof(status));
         break;
     case REPLAY_PARENT:
-        strlcpy(status, "killed or stopped its parent", sizeof(status));
+        strlcpy(status, REPLAY_PARENT_WORDS, sizeof(status));
         break;
     case REPLAY_SIGNAL:
         abbrev = sigabbrev_np(run->code);

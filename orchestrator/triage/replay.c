@@ -234,7 +234,7 @@ int replay_once(const struct replay_program *prog, const char *input, struct rep
     if (r == -EOWNERDEAD) {
         run.end = REPLAY_PARENT;
         run.wall_ms = clock_now_ms() - began_ms;
-        run.err_text = xstrdup("killed or stopped its parent\n");
+        run.err_text = xstrdup(REPLAY_PARENT_WORDS "\n");
         *ret = run;
         return 0;
     }

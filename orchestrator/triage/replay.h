@@ -40,10 +40,11 @@ struct replay_program {
     const volatile sig_atomic_t *cancel; /* not 0: a run ends with -ECANCELED, soon; may be NULL */
     bool by_group; /* the memory limit is that of the target's cgroup, not one of address space */
 };
-#define REPLAY_PATIENCE  4
-#define REPLAY_ERR_BYTES 65536 /* of stderr kept: head and tail */
-#define REPLAY_INPUT_MAX (64 << 20)
-#define REPLAY_FSIZE_MAX (256 << 20) /* largest file the program may write */
+#define REPLAY_PATIENCE     4
+#define REPLAY_ERR_BYTES    65536 /* of stderr kept: head and tail */
+#define REPLAY_INPUT_MAX    (64 << 20)
+#define REPLAY_FSIZE_MAX    (256 << 20) /* largest file the program may write */
+#define REPLAY_PARENT_WORDS "killed or stopped its parent"
 enum replay_end {
     REPLAY_EXIT,
     REPLAY_SIGNAL,

@@ -138,7 +138,7 @@ static int run_next(struct batch *b, size_t n, int64_t deadline_ms, struct kitru
  */
 static int run_suspect(struct batch *b, int64_t deadline_ms, struct err *err)
 {
-    struct seedrun_result res = {.class_ = "crash", .inv = "killed or stopped its parent"};
+    struct seedrun_result res = {.class_ = "crash", .inv = REPLAY_PARENT_WORDS};
     struct seedrun_sum start = {0};
     struct kitrun_end end = {0};
     struct err why = {0};
