@@ -217,10 +217,8 @@ assert_eq "which is told" taken "$(jq -r '.files[0].state' "$T/out")"
 wait $adding
 assert_eq "so is the one of before, to him who has waited since" "0 taken" "$? $(jq -r '.files[0].state' "$T/before")"
 newest_of_it=$(find "$FZ_STATE"/campaigns/added/*/out/a -mindepth 1 -maxdepth 1 -name 'main_r*' | sort -V | tail -n 1)
-# By content: one that was read before and after it rotated may lie there twice.
-cat "$T/y" "$T/z" | fold -w 8 | sort >"$T/both"
-find "$newest_of_it/queue" -name '*sync:added_0*' -exec sh -c 'cat "$1"; echo' sh {} \; | sort -u >"$T/there"
-assert_eq "the folder gone on in has both" "2 " "$(wc -l <"$T/both") $(comm -23 "$T/both" "$T/there")"
+# In .state below it afl-fuzz keeps marks of the same names.
+assert_eq "the folder gone on in has both" 2 "$(find "$newest_of_it/queue" -maxdepth 1 -name '*sync:added_0*' | wc -l)"
 assert_exit "stop succeeds" 0 "$FUZZCTL" stop added
 end_daemon
 
