@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "fuzzd.h"
+#include "store/leftover.h"
 #include "store/runs.h"
 #include "sys/keeper.h"
 #include "sys/proc.h"
@@ -124,6 +125,7 @@ void daemon_adopt(struct daemon *d)
     struct err err = {0};
     size_t n = 0;
 
+    leftover_sweep_state(d->state_dir);
     if (runs_list(d->db, true, &rows, &n, &err) < 0) {
         log_error("cannot list unfinished runs: %s", err.msg);
         return;
@@ -132,6 +134,7 @@ void daemon_adopt(struct daemon *d)
         struct campaign *c = NULL;
         struct err why = {0};
 
+        leftover_sweep_run(d->state_dir, rows[i].dir);
         if (campaign_adopt(d->farm, &rows[i], &c, &why) < 0)
             give_up(d, &rows[i], why.msg);
         else

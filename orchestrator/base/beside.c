@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,22 +23,33 @@
 #include "base/path.h"
 
 #define MARK        ".fuzz.tmp-" /* and the writer's pid */
+#define WRITE_MARK  ".tmp-"      /* the same, of file_write_atomic */
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
 #define ATTEMPTS    100
 
-/* Of ours, and of nobody who lives: open and locked. Else -1. */
-static int left_over(int dirfd, const char *name)
+/* What beside_make makes, by its type and mode. */
+static bool is_beside(mode_t mode)
 {
-    cleanup_close int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat st;
-    mode_t mode;
+    return mode == (S_IFDIR | FOLDER_MODE) || mode == (S_IFREG | FILE_MODE);
+}
 
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+static bool is_file(mode_t mode)
+{
+    return S_ISREG(mode);
+}
+
+/* Of ours, of that kind, and of nobody who lives: open and locked. Else -1. */
+static int left_over(int dirfd, const char *name, bool (*is_kind)(mode_t mode))
+{
+    cleanup_close int fd = -1;
+    struct stat st;
+
+    /* Nothing else is opened: a device may mind. */
+    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_kind(st.st_mode))
         return -1;
-    mode = st.st_mode & 07777;
-    if (!(S_ISDIR(st.st_mode) && mode == FOLDER_MODE) &&
-        !(S_ISREG(st.st_mode) && mode == FILE_MODE))
+    fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || !is_kind(st.st_mode))
         return -1;
     /* Its writer may have put it in its place meanwhile. */
     return flock(fd, LOCK_EX | LOCK_NB) == 0 && file_lies_at(fd, dirfd, name) ? steal_fd(&fd) : -1;
@@ -58,9 +70,40 @@ static void sweep(const char *place)
 
         if (strncmp(de->d_name, prefix, n) != 0 || parse_u64(de->d_name + n, INT32_MAX, &pid) < 0)
             continue;
-        fd = left_over(dirfd(dir), de->d_name);
+        fd = left_over(dirfd(dir), de->d_name, is_beside);
         if (fd >= 0)
             (void)path_remove_tree_at(dirfd(dir), de->d_name);
+    }
+}
+
+/* NAME.tmp-PID as file_write_atomic spells it, of a process that is gone. */
+static bool is_dead_write(const char *name)
+{
+    const char *mark = NULL;
+    uint64_t pid;
+
+    for (const char *p = name; (p = strstr(p, WRITE_MARK)) != NULL; p++)
+        mark = p;
+    if (mark == NULL || mark == name || mark[strlen(WRITE_MARK)] == '0' ||
+        parse_u64(mark + strlen(WRITE_MARK), INT32_MAX, &pid) < 0)
+        return false;
+    return (pid_t)pid == getpid() || (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+}
+
+void beside_sweep_writes(int folder)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *de;
+
+    if (dir == NULL && copy >= 0)
+        (void)close(copy);
+    while (dir != NULL && (de = readdir(dir)) != NULL) {
+        cleanup_close int fd =
+            is_dead_write(de->d_name) ? left_over(dirfd(dir), de->d_name, is_file) : -1;
+
+        if (fd >= 0)
+            (void)unlinkat(dirfd(dir), de->d_name, 0);
     }
 }
 

@@ -24,4 +24,10 @@ void beside_placed(struct beside *b);
 /* Takes it away, whatever is in it, unless it is in its place. */
 void beside_clear(struct beside *b);
 
+/*
+ * Removes from a folder what file_write_atomic left there when its process was killed: regular files of ours and of nobody else,
+ * NAME.tmp-PID with a PID that no process has, or that we have: the caller is writing none itself.
+ */
+void beside_sweep_writes(int dirfd);
+
 #endif

@@ -48,9 +48,19 @@ assert_eq "fuzzd has no terminal" "?" "$(ps -o tty= -p "$daemon" | tr -d ' ')"
 # ---- a killed fuzzd --------------------------------------------------------------------------
 pid=$(status "$instance.pid")
 [ "$daemon" -gt 1 ] && kill -KILL "$daemon"
+run=$(find "$FZ_STATE/campaigns/live" -mindepth 1 -maxdepth 1 -type d)
+# What it leaves when it is killed between the write and the rename of a file.
+for left in "$run/plan.json" "$run/report/report.md" "$run/out/planted/main/fuzzer_stats" "$FZ_STATE/cache/a"; do
+    mkdir -p "${left%/*}"
+    echo half >"$left.tmp-$daemon"
+done
+cp "$run/plan.json.tmp-$daemon" "$run/plan.json.tmp-1" # of a process that lives
 sleep 2
 check "afl-fuzz goes on without fuzzd" alive "$pid"
 check "the next fuzzd finds it fuzzing" wait_for 10 fuzzing
+assert_eq "what the dead one was writing is gone, that of a living process is not" "$run/plan.json.tmp-1" \
+    "$(find "$FZ_STATE" -name '*.tmp-*')"
+rm -f "$run/plan.json.tmp-1"
 assert_eq "it is the same afl-fuzz" "$pid" "$(status "$instance.pid")"
 assert_eq "without a restart" 0 "$(status "$instance.restarts")"
 fuzz_s=$(status '.campaigns[0].targets[0].fuzz_s')

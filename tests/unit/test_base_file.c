@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/beside.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -111,6 +113,81 @@ static void a_failed_write_leaves_nothing(void **state)
     assert_int_equal(fstatat(dirfd_top, tmp, &st, 0), -1);
     assert_int_equal(fstatat(dirfd_top, "dir2", &st, 0), 0);
     assert_int_equal(file_write_atomic(dirfd_top, "no/such", "x", 1, 0600), -ENOENT);
+}
+
+static pid_t dead_pid(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return pid;
+}
+
+static char *temporary(const char *of, pid_t pid)
+{
+    char *name = xasprintf("%s.tmp-%ld", of, (long)pid);
+    cleanup_close int fd = openat(dirfd_top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    return name;
+}
+
+static bool is_there(const char *name)
+{
+    struct stat st;
+
+    return fstatat(dirfd_top, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void what_a_killed_write_left_is_swept_and_nothing_else(void **state)
+{
+    (void)state;
+    const pid_t dead = dead_pid();
+    cleanup_free char *gone = temporary("plan.json", dead);
+    cleanup_free char *twice = temporary("a.tmp-1", dead);
+    cleanup_free char *own = temporary("own", getpid());
+    cleanup_free char *living = temporary("living", getppid());
+    cleanup_free char *folder = xasprintf("folder.tmp-%ld", (long)dead);
+    cleanup_free char *link = xasprintf("link.tmp-%ld", (long)dead);
+    cleanup_free char *pipe = xasprintf("pipe.tmp-%ld", (long)dead);
+    cleanup_free char *held = temporary("held", dead), *padded = NULL, *nameless = NULL;
+    cleanup_free char *tail = xasprintf("near.tmp-%lda", (long)dead);
+    const char *const near[] = {"near.tmp-",  "near.tmp-12a",         tail,      "near.tmp--5",
+                                "near.tmp-0", "near.tmp-99999999999", "near.tmp"};
+
+    padded = xasprintf("near.tmp-0%ld", (long)dead);
+    nameless = xasprintf(".tmp-%ld", (long)dead);
+    assert_int_equal(mkdirat(dirfd_top, folder, 0700), 0);
+    assert_int_equal(symlinkat("plan.json", dirfd_top, link), 0);
+    assert_int_equal(mkfifoat(dirfd_top, pipe, 0600), 0);
+    for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
+        assert_int_equal(file_write_atomic(dirfd_top, near[i], "x", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(dirfd_top, padded, "x", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(dirfd_top, nameless, "x", 1, 0600), 0);
+    cleanup_close int fd = openat(dirfd_top, held, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    /* Somebody else's: only root can make one. */
+    cleanup_free char *foreign = temporary("foreign", dead);
+    if (geteuid() == 0)
+        assert_int_equal(fchownat(dirfd_top, foreign, 65534, 65534, 0), 0);
+
+    beside_sweep_writes(dirfd_top);
+    assert_false(is_there(gone));
+    assert_false(is_there(twice));
+    assert_false(is_there(own)); /* nothing is being written by us now: of one that had our pid */
+    assert_true(is_there(living));
+    assert_true(is_there(folder));
+    assert_true(is_there(link));
+    assert_true(is_there(pipe));
+    assert_true(is_there(held));
+    assert_true(is_there(padded));
+    assert_true(is_there(nameless));
+    assert_int_equal(is_there(foreign), geteuid() == 0);
+    for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
+        assert_true(is_there(near[i]));
 }
 
 static void hashes_are_those_of_sha256(void **state)
@@ -340,6 +417,7 @@ int main(void)
         cmocka_unit_test(reading_refuses_what_is_too_large_or_no_file),
         cmocka_unit_test(a_proc_file_is_read_without_a_known_size),
         cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(what_a_killed_write_left_is_swept_and_nothing_else),
         cmocka_unit_test(hashes_are_those_of_sha256),
         cmocka_unit_test(a_tree_has_a_hash_of_names_and_bytes),
         cmocka_unit_test(a_write_never_puts_a_file_in_the_place_of_a_device),
