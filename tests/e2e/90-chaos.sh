@@ -4,75 +4,13 @@
 # directory, its fork server, afl-fuzz, its keeper, its cgroups. Fuzzing goes on or is restarted, what
 # AFL++ can record gets the right class, kills for memory are counted although most leave no input,
 # and neither the host nor anybody outside the instance notices.
-# FZ_CHAOS_FAULTS="oom escape": only these, where there is no time for all.
 # limit: 600
 . tests/e2e/lib.sh
-need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so tests/chaos/dynamic tests/chaos/static
+need fuzzctl fuzzd fuzz-keeper fuzz-triage fuzz-preload.so tests/chaos/dynamic
+. tests/e2e/chaos.sh
 
-# A guest is short of memory: FZ_CHAOS_MEMORY. A static program shares it with its afl-fuzz.
-MEMORY_MB=${FZ_CHAOS_MEMORY:-256}
-mkdir -p "$T/seeds" "$T/marks/dynamic/victim" "$T/marks/static" "$T/canary"
-printf 'AAAA' >"$T/seeds/a"
-printf 'bang="!"\nnext="x"\n' >"$T/dict"
-echo keep >"$T/canary/file"
-echo gone >"$T/marks/dynamic/victim/file"
-
-# A canary of no relation to fuzzd, in the same session as the test.
-sleep $((600 * ${FZ_SLOW:-1})) &
-canary=$!
-canary_groups=$(cat "/proc/$canary/cgroup")
-canary_start=$(sed 's/.*) //' "/proc/$canary/stat" | cut -d' ' -f20)
-
-head_of_spec() { # NAME BUDGET
-    cat <<END
-[campaign]
-name = $1
-root = $T
-budget = $2
-cores = all
-
-[limits]
-memory = ${MEMORY_MB}M
-pids = 64
-log_max = 256K
-END
-}
-# wanted FAULT; those FAULT…: the wanted ones of them
-wanted() {
-    [ -n "${FZ_CHAOS_FAULTS-}" ] || return 0
-    case " $FZ_CHAOS_FAULTS " in *" $1 "*) ;; *) return 1 ;; esac
-}
-those() {
-    for fz_f in "$@"; do
-        ! wanted "$fz_f" || echo "$fz_f"
-    done
-}
-# target FAULT dynamic|static [VARIABLE…]
-target() {
-    fault=$1 kind=$2 timeout=200ms
-    shift 2
-    wanted "$fault" || return 0
-    # Filling memory takes its time on a busy host.
-    case $fault in oom* | leak | cglimits | cgmount | cgns) timeout=$((${FZ_SLOW:-1} * 2 - 1))s ;; esac
-    cat <<END
-
-[target $fault]
-harness = $BUILD/tests/chaos/$kind
-seeds = seeds
-dictionary = dict
-instances = 1
-timeout = $timeout
-env =
-    FZ_CHAOS=$fault
-    FZ_CHAOS_DIR=$T/marks/$kind
-END
-    for v in "$@"; do echo "    $v"; done
-}
-
-# Enough for what must happen twice, with a pause between, on a host that does other things, too.
-each=$((7 * ${FZ_SLOW:-1}))s
 {
-    head_of_spec chaos $each
+    head_of_spec chaos "$(each)"
     for fault in oom leak sysv sleepers forkbomb escape loop stop oomadj fill fds; do
         target "$fault" dynamic
     done
@@ -89,38 +27,7 @@ each=$((7 * ${FZ_SLOW:-1}))s
     target cgns dynamic "FZ_CHAOS_STRANGER=$canary"
     target killed dynamic
 } >"$T/chaos.ini"
-{
-    MEMORY_MB=256
-    head_of_spec static $each
-    for fault in oom sleepers forkbomb escape; do
-        target "$fault" static
-    done
-    target parent static FZ_CHAOS_MAX=1
-    target cgfds static "FZ_CHAOS_STRANGER=$canary"
-} >"$T/static.ini"
-MEMORY_MB=${FZ_CHAOS_MEMORY:-256}
 
-faults() { # CAMPAIGN
-    sed -n 's/^\[target \(.*\)\]/\1/p' "$T/$1.ini"
-}
-status() { # CAMPAIGN JQ-FILTER
-    "$FUZZCTL" status "$1" --json | jq -r ".campaigns[0] | $2"
-}
-mem_available_mb() {
-    awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
-}
-left_of_target() {
-    for p in /proc/[0-9]*; do
-        case $(cat "$p/comm" 2>/dev/null) in
-        fz-chaos-left | dynamic | static)
-            tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qx "FZ_CHAOS_DIR=$T/marks/.*" && echo "${p#/proc/}"
-            ;;
-        esac
-    done
-}
-no_left_of_target() {
-    [ -z "$(left_of_target)" ]
-}
 # Kills all of one instance, keeper and all, as somebody on the host might: once.
 kill_from_outside() {
     [ -e "$T/killed" ] || grep -q '^killed [1-9]' "$T/samples.chaos" || return 0
@@ -138,38 +45,16 @@ note_limits() {
         done
     done
 }
-# Samples free memory, executions and kills until the campaign is over.
-watch_campaign() { # CAMPAIGN
-    lowest=$(mem_available_mb)
-    while :; do
-        doc=$("$FUZZCTL" status "$1" --json) || return 1
-        now=$(mem_available_mb)
-        [ "$now" -lt "$lowest" ] && lowest=$now
-        printf '%s' "$doc" | jq -r '.campaigns[0].targets[] | select(.state == "running") |
-            "\(.name) \(.execs_done) \(.oom_kills)"' >>"$T/samples.$1"
-        printf '%s' "$doc" | jq -e '.campaigns[0].verdict // "" | . != ""' >/dev/null && return 0
-        [ $(($(date +%s) - began)) -lt $((300 * ${FZ_SLOW:-1})) ] || return 1
-        [ "$1" != chaos ] || { kill_from_outside; note_limits; }
-        sleep 0.5
-    done
+meanwhile() {
+    kill_from_outside
+    note_limits
 }
-# shm files may belong to others; ours are told by name.
-shm_files() {
-    find /dev/shm -maxdepth 1 -name 'fz-chaos.*' | wc -l
-}
-shm_before=$(shm_files)
-segments_before=$(awk 'NR > 1' /proc/sysvipc/shm | wc -l)
 
-began=$(date +%s)
 before=$(mem_available_mb)
 assert_exit "start succeeds" 0 "$FUZZCTL" start "$T/chaos.ini"
 [ "$FZ_FAILED" = 0 ] || exit 1
 check "the campaign comes to its end" watch_campaign chaos
-if [ $((before - lowest)) -lt $((2 * (256 + 512))) ]; then
-    ok "the host has lost no more memory than two instances may use"
-else
-    not_ok "the host has lost no more memory than two instances may use: $before MB, then $lowest MB"
-fi
+host_memory_kept "$before"
 "$FUZZCTL" report chaos --json >"$T/report.json"
 artifacts=$("$FUZZCTL" artifacts chaos --json)
 kills() { # oom_kills of a target, by the report
@@ -235,47 +120,15 @@ if wanted flood; then
     fi
 fi
 
-# ---- a static program ------------------------------------------------------------------------
-assert_exit "a static program is started" 0 "$FUZZCTL" start "$T/static.ini"
-assert_match "status says that its isolation is weaker" \
-    '/main: the program shares the cgroup of its afl-fuzz' "$(status static '.isolation.why[]')"
-before=$(mem_available_mb)
-check "its campaign comes to its end" watch_campaign static
-if [ $((before - lowest)) -lt $((2 * (256 + 512))) ]; then
-    ok "static: the host has lost no more memory than two instances may use"
-else
-    not_ok "static: the host has lost no more memory than two instances may use: $before MB, then $lowest MB"
-fi
-for fault in $(faults static); do
-    check "static $fault: the fault was set off" test -e "$T/marks/static/$fault.0"
-done
-check "a static program has no way to move strangers" test ! -e "$T/marks/static/cgfds.stranger"
-! wanted cgfds || check "and none is moved when it says that they knock" test -e "$T/marks/static/cgfds.knock"
-assert_match "the report says that its isolation is weaker" 'shares the cgroup of its afl-fuzz' "$("$FUZZCTL" report static)"
-
 # ---- replays ---------------------------------------------------------------------------------
 printf '!' >"$T/bang"
 for fault in devshm sysv; do
     printf '{"job":"input","target":"t","blob":"%s","artifact_kind":"crash","file":"x","runs":1,"timeout_ms":1000,
         "memory_bytes":0,"args":[],"env":["FZ_CHAOS=%s","FZ_CHAOS_DIR=%s"],"programs":[{"role":"harness","path":"%s"}]}' \
-        "$T/bang" $fault "$T/marks/static" "$BUILD/tests/chaos/dynamic" >"$T/job.json"
+        "$T/bang" $fault "$T/marks/replay" "$BUILD/tests/chaos/dynamic" >"$T/job.json"
     assert_match "replay of $fault: it is answered" '"ok":true' "$("$TRIAGE" <"$T/job.json" | tr -d ' ')"
-    check "replay of $fault: the fault was set off" test -e "$T/marks/static/$fault.0"
+    check "replay of $fault: the fault was set off" test -e "$T/marks/replay/$fault.0"
 done
 
-# ---- what is left ----------------------------------------------------------------------------
-check "no process of the target is left" wait_for 5 no_left_of_target
-check "the canary lives" alive "$canary"
-assert_eq "and is the same" "$canary_start" "$(sed 's/.*) //' "/proc/$canary/stat" | cut -d' ' -f20)"
-assert_eq "in the cgroups it was in" "$canary_groups" "$(cat "/proc/$canary/cgroup")"
-assert_eq "its score for the killer is as it was" 0 "$(cat "/proc/$canary/oom_score_adj")"
-assert_eq "the canary's file is there" keep "$(cat "$T/canary/file")"
+nothing_left
 ! wanted delete || assert_eq "only what the target was given is deleted" "" "$(ls "$T/marks/dynamic/victim")"
-assert_eq "no SysV segment is left" "$segments_before" "$(awk 'NR > 1' /proc/sysvipc/shm | wc -l)"
-assert_eq "no file in shared memory is left" "$shm_before" "$(shm_files)"
-assert_eq "no working directory is left" "" "$(find "$FZ_STATE"/campaigns/*/*/scratch -mindepth 1 2>/dev/null)"
-assert_exit "every file found is accounted for" 0 "$FUZZCTL" verify
-check "fuzzd leaves" wait_for 15 no_state_pids
-check "and its cgroups with it" wait_for 3 no_state_cgroups
-kill "$canary" 2>/dev/null
-wait "$canary" 2>/dev/null || :
