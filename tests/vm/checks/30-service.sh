@@ -65,6 +65,16 @@ check "what it finds is judged" wait_for 60 judged
 assert_match "as a finding of the plant" 'C3' "$("$FUZZCTL" report sv)"
 assert_eq "with all limits" "v2 scope" "$(status 'campaigns[0].isolation | "\(.cgroup) \(.from)"')"
 
+# ---- scheduled ----------------------------------------------------------------------------------
+assert_exit "a unit whose campaign runs already fails" 1 timeout 100 systemctl start fuzz-campaign@sv.service
+check "and does not end it" fuzzing
+sed 's/^name = .*/name = night/; s/^\[target .*/[target nightly]/' /etc/fuzzd/sv.ini >/etc/fuzzd/other.ini
+systemctl start --no-block fuzz-campaign@other.service
+night() { # STATE of its only run
+    [ "$(sqlite3 /var/lib/fuzzd/state.db "SELECT state FROM runs WHERE campaign = 'night'")" = "$1" ]
+}
+check "another runs, by the name in its file" wait_for 30 night running
+
 # ---- killed, and replaced --------------------------------------------------------------------
 old=$(main)
 [ "$old" -gt 1 ] && kill -KILL "$old"
@@ -77,6 +87,8 @@ assert_eq "which is who answers, and no other beside it" "$(main)" "$(status fuz
 check "it finds it fuzzing" wait_for 15 fuzzing
 assert_eq "the same afl-fuzz" "$afl" "$(status "$instance.pid")"
 assert_eq "without a restart" 0 "$(status "$instance.restarts")"
+assert_eq "nor does it end what a timer began" activating "$(systemctl is-active fuzz-campaign@other.service)"
+check "whose run goes on" night running
 
 # ---- out of memory in a group below --------------------------------------------------------------
 dir=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$afl/cgroup")/..
@@ -91,20 +103,9 @@ assert_eq "the scope goes on" active "$(systemctl is-active 'fuzzd-*.scope' | so
 assert_eq "and so does the service" active "$(systemctl is-active fuzzd.service)"
 check "and afl-fuzz" alive "$afl"
 
-# ---- scheduled ----------------------------------------------------------------------------------
-assert_exit "a unit whose campaign runs already fails" 1 timeout 100 systemctl start fuzz-campaign@sv.service
-check "and does not end it" fuzzing
-sed 's/^name = .*/name = night/; s/^\[target .*/[target nightly]/' /etc/fuzzd/sv.ini >/etc/fuzzd/other.ini
-systemctl start --no-block fuzz-campaign@other.service
-begun() {
-    [ "$(sqlite3 /var/lib/fuzzd/state.db "SELECT count(*) FROM runs WHERE campaign = 'night' AND state != 'ended'")" = 1 ]
-}
-check "another runs, by the name in its file" wait_for 30 begun
-assert_exit "and is stopped" 0 systemctl stop fuzz-campaign@other.service
-ended() {
-    [ "$(sqlite3 /var/lib/fuzzd/state.db "SELECT state FROM runs WHERE campaign = 'night'")" = ended ]
-}
-check "with its unit" wait_for 20 ended
+# ---- scheduled, stopped ---------------------------------------------------------------------------
+assert_exit "the other unit is stopped" 0 systemctl stop fuzz-campaign@other.service
+check "with its campaign" wait_for 20 night ended
 check "and no other" fuzzing
 
 # ---- a stop ------------------------------------------------------------------------------------
