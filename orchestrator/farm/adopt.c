@@ -112,7 +112,20 @@ static bool campaign_held(const struct target *t)
     return c->freeze.causes != 0;
 }
 
-/* Time went on while nobody counted: to now, or to the end of the last instance; not while it was frozen. */
+/*
+ * Since the row was written, until now while one of them lives, else until the last one ended. The host's clock may have been
+ * set meanwhile and its boot is the same: more than has passed on the monotonic clock was no fuzzing.
+ */
+static int64_t uncounted_ms(const struct target *t, bool lives, int64_t ended_at_ms)
+{
+    int64_t passed_ms = t->saved_ms > 0 ? clock_now_ms() - t->saved_ms : 0;
+
+    if (!lives && passed_ms > ended_at_ms - t->saved_at_ms)
+        passed_ms = ended_at_ms - t->saved_at_ms;
+    return passed_ms > 0 ? passed_ms : 0;
+}
+
+/* Time went on while nobody counted; not while it was frozen. */
 static void adopt_target(struct target *t)
 {
     int64_t now_ms = clock_now_ms(), until_ms = 0;
@@ -127,13 +140,8 @@ static void adopt_target(struct target *t)
         if (ended_at_ms > until_ms)
             until_ms = ended_at_ms;
     }
-    if (lives)
-        until_ms = clock_wall_ms();
-    /* A record from the future, or a clock set back meanwhile, is no fuzzing time. */
-    if (until_ms > clock_wall_ms())
-        until_ms = clock_wall_ms();
-    if (t->ever_up && !frozen && t->saved_at_ms > 0 && until_ms > t->saved_at_ms)
-        budget_restore(&t->budget, t->budget.counted_ms + (until_ms - t->saved_at_ms),
+    if (t->ever_up && !frozen && t->saved_at_ms > 0)
+        budget_restore(&t->budget, t->budget.counted_ms + uncounted_ms(t, lives, until_ms),
                        t->budget.last_edge_ms);
     if (t->ever_up && lives && !t->held)
         budget_run(&t->budget, now_ms);

@@ -76,6 +76,7 @@ static void restore_target(struct target *t, const struct target_row *row)
     t->ended_at_ms = row->ended_at_ms;
     t->last_edge_at_ms = row->last_find_ms;
     t->saved_at_ms = number(extra, "at_ms");
+    t->saved_ms = number(extra, "monotonic_ms");
     t->ever_up = t->up = json_is_true(json_object_get(extra, "up"));
     if (json_is_string(json_object_get(extra, "skipped")))
         (void)strlcpy(t->skipped, json_string_value(json_object_get(extra, "skipped")),

@@ -63,6 +63,7 @@ struct target {
     size_t to_start; /* instances, the last of the list, that are still to be started */
     sd_event_source *starter;
     int64_t saved_at_ms; /* Unix ms of the row it was restored from, 0 none */
+    int64_t saved_ms;    /* the same, monotonic, of the boot in the run's row */
     bool saved_held;     /* it was frozen then */
 };
 

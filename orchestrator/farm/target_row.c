@@ -77,6 +77,7 @@ void target_fill_row(const struct target *t, int64_t now_ms, struct target_row *
     r.stability = stability;
     (void)json_object_set_new(extra, "instances", list);
     (void)json_object_set_new(extra, "at_ms", json_integer(clock_wall_ms()));
+    (void)json_object_set_new(extra, "monotonic_ms", json_integer(now_ms));
     (void)json_object_set_new(extra, "frozen", json_boolean(t->held));
     if (seeds != NULL)
         (void)json_object_set_new(extra, "seeds", seeds);

@@ -93,6 +93,17 @@ assert_eq "it is the new program" "$T/new/fuzzd" "$(readlink "/proc/$(status .fu
 assert_eq "over the same afl-fuzz" "$pid" "$(status "$instance.pid")"
 assert_eq "so that the upgrade cost no execution" 0 "$(status "$instance.restarts")"
 
+# ---- the host's clock was set ------------------------------------------------------------------
+kill_daemon
+counted=$(index "SELECT fuzz_ms FROM targets")
+index "UPDATE targets SET extra = json_set(extra, '\$.at_ms', json_extract(extra, '\$.at_ms') - 86400000)"
+check "a clock set a day forth meanwhile uses no budget up" wait_for 5 fuzzing
+assert_eq "and costs no execution" "$pid" "$(status "$instance.pid")"
+counts_on() {
+    [ "$(index "SELECT fuzz_ms FROM targets")" -gt $((counted + 500)) ]
+}
+check "the time of real fuzzing counts" wait_for 5 counts_on
+
 # ---- the port is taken -----------------------------------------------------------------------
 kill_daemon
 python3 -c "
