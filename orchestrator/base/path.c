@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names, joined paths, and the places of our own state and programs. Nothing here but the state
- * directory resolves "..": what a person wrote is what is shown and opened.
+ * Names, joined paths, and the places of our own state and programs. Nothing resolves ".." but where that is
+ * asked for: what a person wrote is what is shown and opened.
  */
 #include "base/path.h"
 
@@ -148,8 +148,7 @@ bool path_goes_up(const char *path)
     return false;
 }
 
-/* An absolute path without ".."; what is before one is taken for where it leads, if it is there. Takes path. */
-static char *without_up(char *path)
+char *path_without_up(char *path)
 {
     cleanup_free char *whole = path;
     char *out = xstrdup(""), *next;
@@ -194,7 +193,7 @@ char *path_state_dir(const char *arg, struct err *err)
             (void)err_sys(err, -errno, "the working directory");
             return NULL;
         }
-        return without_up(path_resolve(cwd != NULL ? cwd : "/", dir));
+        return path_without_up(path_resolve(cwd != NULL ? cwd : "/", dir));
     }
     if (arg != NULL) {
         (void)err_set(err, -EINVAL, "the state directory is an empty name");
@@ -203,9 +202,9 @@ char *path_state_dir(const char *arg, struct err *err)
     if (geteuid() == 0)
         return xstrdup("/var/lib/fuzzd");
     if (xdg != NULL && xdg[0] == '/')
-        return without_up(path_resolve(xdg, "fuzzd"));
+        return path_without_up(path_resolve(xdg, "fuzzd"));
     if (home != NULL && home[0] == '/')
-        return without_up(path_resolve(home, ".local/state/fuzzd"));
+        return path_without_up(path_resolve(home, ".local/state/fuzzd"));
     (void)err_set(err, -ENOENT,
                   "no state directory: set FUZZ_STATE or HOME to an absolute path, or use --state");
     return NULL;

@@ -13,6 +13,12 @@ bool path_component_ok(const char *s);
 /* Whether a component of the path is "..". */
 bool path_goes_up(const char *path);
 
+/*
+ * An absolute path as one without "..": what is before one is taken for where it leads, if it is there, so that it names the
+ * same file. Takes path; caller frees.
+ */
+char *path_without_up(char *path);
+
 /* True for a name that AFL++ takes for an instance and we take for campaigns and targets: 1..max of [A-Za-z0-9_-], not starting with '-'. */
 bool path_name_ok(const char *s, size_t max);
 

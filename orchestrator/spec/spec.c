@@ -255,7 +255,7 @@ int spec_read(const char *path, const struct spec_overrides *ov, struct spec **r
     if (cwd == NULL)
         return err_sys(err, -errno, "the working directory");
     struct spec *spec = xcalloc(1, sizeof(*spec));
-    spec->path = path_resolve(cwd, path);
+    spec->path = path_without_up(path_resolve(cwd, path));
     spec->text = steal_ptr(&text);
     spec->text_size = size;
     struct spec_loader *ld = xcalloc(1, sizeof(*ld));

@@ -104,7 +104,7 @@ static bool is_optional(const struct spec_key *k)
     return strcmp(k->name, "coverage") == 0;
 }
 
-/* The absolute form of written, or NULL with a fault. Caller frees. */
+/* The absolute form of written, without "..", or NULL with a fault. Caller frees. */
 static char *check_path(const struct spec *spec, const struct spec_key *k, const char *written,
                         int line, const char *section, struct spec_faults *faults)
 {
@@ -112,8 +112,8 @@ static char *check_path(const struct spec *spec, const struct spec_key *k, const
     const char *allowed = NULL;
     cleanup_free char *path = path_resolve(spec->root, written);
     const char *wrong = file_fault(k, path, &allowed);
-    if (wrong == NULL)
-        return steal_ptr(&path);
+    if (wrong == NULL) /* a plan has no ".." */
+        return path_without_up(steal_ptr(&path));
     size_t word = strcspn(written, " \t");
     if (k->type == SPEC_PATH_PROGRAM && written[word] != '\0') {
         cleanup_free char *program = xstrndup(written, word);

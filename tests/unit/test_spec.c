@@ -184,6 +184,26 @@ static struct spec *load(const char *text, const struct spec_overrides *ov)
     return spec;
 }
 
+static void a_path_may_go_up_and_leads_where_it_says(void **state)
+{
+    (void)state;
+    static const char text[] = "[target x]\nharness = ../bin/harness\nseeds = other/../seeds\n";
+    struct spec_faults faults = {0};
+    struct spec *spec = NULL;
+    struct err err = {0};
+    cleanup_free char *harness = path_join(top, "bin/harness");
+    cleanup_free char *seeds = path_join(top, "nested/seeds");
+
+    put("nested/up.ini", text, 0600);
+    put("nested/seeds/a", "x", 0600);
+    assert_int_equal(symlink("deep", "nested/other"), 0);
+    assert_int_equal(spec_load("nested/up.ini", NULL, &spec, &faults, &err), 0);
+    assert_string_equal(spec->targets[0].harness, harness);
+    assert_string_equal(spec->targets[0].seeds, seeds);
+    spec_faults_clear(&faults);
+    spec_free(spec);
+}
+
 static void flag_beats_environment_beats_file(void **state)
 {
     (void)state;
@@ -414,6 +434,7 @@ int main(void)
 {
     static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(blanks_around_a_path_are_printed_so_that_they_are_read),
+        cmocka_unit_test(a_path_may_go_up_and_leads_where_it_says),
         cmocka_unit_test(flag_beats_environment_beats_file),
         cmocka_unit_test(a_bad_override_is_a_fault_of_its_own_name),
         cmocka_unit_test(a_file_that_cannot_be_read_is_an_error),
