@@ -49,6 +49,18 @@ static bool claims(const struct campaign *c)
     return began && !c->waits && !campaign_ending(c);
 }
 
+/* For cores to begin with, or for one that an instance of it has lost. */
+static bool waits(const struct campaign *c)
+{
+    if (c->waits || c->freeze.causes != 0)
+        return c->waits;
+    for (size_t i = 0; i < c->plan->n_targets; i++)
+        for (size_t k = 0; k < c->targets[i]->spec->n_instances; k++)
+            if (c->targets[i]->instances[k]->lacks_core)
+                return true;
+    return false;
+}
+
 struct turns {
     struct turn *v;
     struct campaign **of;
@@ -69,7 +81,7 @@ static void turns_load(struct farm *farm, struct turns *t)
         t->v[t->n] = (struct turn){.priority = c->plan->priority,
                                    .queued_at_ms = c->queued_at_ms,
                                    .claims = claims(c),
-                                   .waits = c->waits,
+                                   .waits = waits(c),
                                    .cpus = c->plan->cpus,
                                    .n_cpus = c->plan->n_cpus};
         t->of[t->n++] = c;
@@ -121,7 +133,7 @@ static void stand_in_line(struct farm *farm)
     int r;
 
     TAILQ_FOREACH (c, &farm->campaigns, link)
-        if (c->waits) {
+        if (waits(c)) {
             room += c->plan->n_cpus;
             if (first == NULL || c->queued_at_ms < first->queued_at_ms)
                 first = c;
@@ -132,7 +144,7 @@ static void stand_in_line(struct farm *farm)
     }
     cpus = xcalloc((size_t)room + 1, sizeof(*cpus));
     TAILQ_FOREACH (c, &farm->campaigns, link) {
-        for (int i = 0; c->waits && i < c->plan->n_cpus; i++) {
+        for (int i = 0; waits(c) && i < c->plan->n_cpus; i++) {
             bool there = false;
 
             for (int k = 0; k < n; k++)
@@ -175,8 +187,6 @@ static void served(struct campaign *c)
 
 void cores_leave(struct campaign *c)
 {
-    if (!c->waits)
-        return;
     c->waits = false;
     c->waits_why[0] = '\0';
     stand_in_line(c->farm);
@@ -189,7 +199,7 @@ static int64_t since_ms(const struct campaign *c)
     int64_t at_ms = c->queued_at_ms;
 
     TAILQ_FOREACH (o, &c->farm->campaigns, link)
-        if (o->waits && o->queued_at_ms < at_ms)
+        if (waits(o) && o->queued_at_ms < at_ms)
             at_ms = o->queued_at_ms;
     return at_ms;
 }
@@ -254,11 +264,42 @@ static int borrow(struct instance *in)
     return -EBUSY;
 }
 
+static void lacks(struct instance *in, bool lacks_core)
+{
+    if (in->lacks_core == lacks_core)
+        return;
+    in->lacks_core = lacks_core;
+    stand_in_line(in->farm);
+}
+
 int cores_take_one(struct instance *in)
 {
     int r = instance_take_cpu(in);
 
-    return r == -EBUSY ? borrow(in) : r;
+    if (r == -EBUSY)
+        r = borrow(in);
+    if (r == -EBUSY)
+        in->cpu = -1;
+    lacks(in, r == -EBUSY);
+    return r;
+}
+
+void cores_give_up(struct instance *in)
+{
+    instance_release_cpu(in);
+    lacks(in, false);
+}
+
+void cores_keep(struct instance *in)
+{
+    int fd;
+
+    if (in->cpu_fd >= 0 || in->cpu < 0 || in->plan->oversubscribe || campaign_of(in)->interrupted)
+        return;
+    fd = in->plan->share_cores ? cpu_take_shared(&in->cpu, 1, &in->cpu)
+                               : cpu_take(&in->cpu, 1, &in->cpu);
+    if (fd >= 0)
+        in->cpu_fd = fd;
 }
 
 static int take_all(struct target *t, bool turn, bool *ret_lent)

@@ -22,9 +22,16 @@ void cores_settle(struct farm *farm);
  * -EBUSY with none taken and the campaign waiting in line, why in its waits_why.
  */
 int cores_take(struct target *t);
-/* The same for one instance that starts again; it does not stand in line. 0, -EBUSY, -errno. */
+/*
+ * The same for one instance that starts again and has lost its core: there is none that it may have, and it stands in line
+ * as its campaign did, until it has one or cores_give_up. 0, -EBUSY, -errno.
+ */
 int cores_take_one(struct instance *in);
-/* It waits for none any more. */
+/* Of an instance that starts no more: it has no core, and waits for none. */
+void cores_give_up(struct instance *in);
+/* The keeper that had the lock has ended and the instance goes on: its core stays its own, if nobody was quicker. */
+void cores_keep(struct instance *in);
+/* It waits for none any more to begin with a target. */
 void cores_leave(struct campaign *c);
 /* An instance that was taken over gets hold of its core's lock again where the kernel lets us. */
 void cores_adopt(struct instance *in);

@@ -31,6 +31,7 @@
 #define LOOK_SLOW_MS  1000  /* at one that calibrates for long */
 #define LOOK_FAST_MS  10000 /* how long the quick look lasts */
 #define SPACE_WAIT_MS 1000  /* before a start after an end for want of space, once there is some */
+#define CORE_WAIT_MS  1000  /* between looks for a core */
 
 struct instance *instance_new(struct farm *farm, const struct plan *plan,
                               const struct plan_target *target, const struct plan_instance *spec,
@@ -136,6 +137,7 @@ enum cause {
     CAUSE_OWN,
     CAUSE_OUTSIDE, /* as breaker.h has it */
     CAUSE_LASTING, /* somebody has to put it right: no use in trying again */
+    CAUSE_CORE,    /* others have them all: it waits in line */
 };
 
 static void ended_badly(struct instance *in, const char *words, enum cause cause)
@@ -144,10 +146,13 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
     int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms + 1 : 0;
     /* afl-fuzz cannot live on a full disk, and is not to blame for it. */
     bool full = in->state != INSTANCE_STOPPING && campaign_out_of_space(campaign_of(in));
+    bool again = cause == CAUSE_CORE && strcmp(in->reason, words) == 0;
     int64_t wait_ms;
 
     if (cause == CAUSE_LASTING)
         wait_ms = -1;
+    else if (cause == CAUSE_CORE)
+        wait_ms = CORE_WAIT_MS;
     else if (full)
         wait_ms = SPACE_WAIT_MS;
     else
@@ -156,7 +161,9 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
     in->execs_base = in->execs_total;
-    campaign_of(in)->saved_ms = 0; /* the next session counts from nothing, on what the row has */
+    if (!again)
+        campaign_of(in)->saved_ms =
+            0; /* the next session counts from nothing, on what the row has */
     campaign_ask_pump(campaign_of(in));
     in->stats.execs_per_sec = 0;
     (void)strlcpy(in->reason, words, sizeof(in->reason));
@@ -169,7 +176,9 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
         instance_event(in, INSTANCE_EV_GONE_FOR_GOOD);
         return;
     }
-    if (in->state != INSTANCE_STOPPING)
+    if (cause == CAUSE_CORE && !again)
+        log_info("%s: %s", in->spec->full_id, words);
+    else if (cause != CAUSE_CORE && in->state != INSTANCE_STOPPING)
         log_info("%s: %s, starting again in %lld s", in->spec->full_id, words,
                  (long long)(wait_ms / 1000));
     instance_event(in, INSTANCE_EV_GONE);
@@ -202,6 +211,10 @@ static void do_spawn(struct instance *in)
 {
     int r = cores_take_one(in);
 
+    if (r == -EBUSY) {
+        ended_badly(in, "waits for a core, others have the one it had", CAUSE_CORE);
+        return;
+    }
     if (r < 0) {
         (void)snprintf(in->reason, sizeof(in->reason), "no free core: %s", strerror(-r));
     } else {
@@ -268,7 +281,7 @@ static void clean_up(struct instance *in)
             log_warn("%s: cannot remove its cgroup: %s, ignoring", in->spec->full_id, strerror(-r));
     }
     (void)path_remove_tree_below(in->farm->state_dir, in->spec->scratch_dir);
-    instance_release_cpu(in);
+    cores_give_up(in);
 }
 
 void instance_event(struct instance *in, enum instance_event ev)

@@ -81,6 +81,7 @@ struct instance {
     bool held;            /* its campaign is frozen: it stands still, and is not started */
     char restart_why[64]; /* an end that we asked for, for that reason; "" none */
     bool moves;           /* its next start is in another folder, and no restart */
+    bool lacks_core;      /* somebody else has the one it had: it waits for one, in line */
     bool folder_refused;  /* afl-fuzz ended over a file in its folder */
     bool draining;        /* the keeper is gone, files are being gathered */
     int scan_old; /* folders before its own that are still to be looked into, from this number down */

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "farm/campaign.h"
 #include "farm/collect.h"
+#include "farm/cores.h"
 #include "farm/ending.h"
 #include "farm/instance.h"
 #include "farm/lastwords.h"
@@ -45,6 +46,8 @@ void instance_keeper_gone(struct instance *in)
         in->pidfd = -1;
     }
     in->timer = sd_event_source_disable_unref(in->timer);
+    if (in->state != INSTANCE_STOPPING)
+        cores_keep(in);
     /* Whoever froze it: the next one starts in the same cgroup, and what is stopped cannot follow a SIGTERM. */
     (void)instance_freeze(in, false);
     /* A record of its end says that the keeper cleaned up, the cgroup whether it could: what still sits there dies now. */

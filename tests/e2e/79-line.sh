@@ -66,6 +66,7 @@ spec a1 1
 spec a2 2
 spec b1 1
 spec b2 1
+spec b3 1
 spec s1 1 "share_cores = yes"
 spec s2 1 "share_cores = yes"
 spec x1 1
@@ -120,6 +121,37 @@ kill_daemon "$A"
 check "who waited in a killed fuzzd bars nobody" wait_for 10 fuzzing "$B" b1
 "$FUZZCTL" --state "$A" stop --all >/dev/null 2>&1
 "$FUZZCTL" --state "$B" stop --all >/dev/null 2>&1
+
+# ---- one that has lost its core -----------------------------------------------------------------
+check "a1 starts" start "$A" a1
+check "it fuzzes" wait_for 30 fuzzing "$A" a1
+check "b1 starts" start "$B" b1
+check "it fuzzes" wait_for 30 fuzzing "$B" b1
+check "b2 waits" start "$B" b2
+keeper=$(status "$A" a1 '.targets[0].instances[0].keeper_pid')
+kill_daemon "$A"
+case $keeper in
+"" | *[!0-9]* | 0 | 1) not_ok "a keeper to kill is known" ;;
+*) kill -KILL "$keeper" ;;
+esac
+check "b2 has the core of a keeper that was killed, too" wait_for 20 fuzzing "$B" b2
+lost() {
+    "$FUZZCTL" --state "$A" status a1 | grep -q 'waits for a core, others have the one it had'
+}
+check "a1 is told to wait for one" wait_for 20 lost
+check "b3 asks later" start "$B" b3
+ahead() {
+    "$FUZZCTL" --state "$B" status b3 | grep -Eq 'waits for cores: behind campaign a1 of fuzzd pid [0-9]+'
+}
+check "and waits behind a1" wait_for 10 ahead
+assert_eq "which has no core" -1 "$(cores "$A" a1)"
+"$FUZZCTL" --state "$B" stop b2 >/dev/null 2>&1
+check "a1 has the next one that is free" wait_for 10 fuzzing "$A" a1
+check "and not b3" waiting "$B" b3
+"$FUZZCTL" --state "$A" stop --all >/dev/null 2>&1
+check "b3 has that of a1" wait_for 20 fuzzing "$B" b3
+"$FUZZCTL" --state "$B" stop --all >/dev/null 2>&1
+assert_eq "nobody stands in line" 0 "$(places)"
 
 # ---- unless the spec says so -----------------------------------------------------------------
 taskset -cp "${two%,*}" $$ >/dev/null
