@@ -141,6 +141,7 @@ int cgroup_create(struct cgroup_root *root, const char *name, const struct cgrou
     if (!name_ok(name))
         return err_set(err, -EINVAL, "\"%s\" cannot name a cgroup", name);
     cg = cgroup_attach(root, name);
+    cg->limits = *lim;
     for (leaf = 0; leaf < CGROUP_LEAVES; leaf++) {
         if (cg->ops->populated(cg, leaf) > 0) {
             cgroup_free(cg);
@@ -156,6 +157,11 @@ int cgroup_create(struct cgroup_root *root, const char *name, const struct cgrou
     }
     *ret = cg;
     return 0;
+}
+
+int cgroup_renew(struct cgroup *cg, struct err *err)
+{
+    return cg->ops->create(cg, &cg->limits, err);
 }
 
 void cgroup_procs_paths(const struct cgroup *cg, enum cgroup_leaf leaf, struct strv *ret)

@@ -68,6 +68,8 @@ int cgroup_prefix(const char *state_dir, char *buf, size_t size);
  */
 int cgroup_create(struct cgroup_root *root, const char *name, const struct cgroup_limits *lim,
                   struct cgroup **ret, struct err *err);
+/* Makes again what somebody has removed of a subtree that cgroup_create made, under the same limits. 0, -errno. */
+int cgroup_renew(struct cgroup *cg, struct err *err);
 /* A handle to a subtree that exists already (adoption, clean-up); missing folders are fine. Never NULL. */
 struct cgroup *cgroup_attach(struct cgroup_root *root, const char *name);
 /*

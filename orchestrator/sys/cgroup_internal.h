@@ -62,6 +62,7 @@ struct cgroup {
     struct cgroup_root *root; /* borrowed */
     char *name;
     char *place; /* NULL: the root's; else by the record */
+    struct cgroup_limits limits; /* as created */
 };
 
 extern const struct cgroup_ops cgroup_ops_v2;

@@ -194,24 +194,42 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *ctx)
     return 0;
 }
 
-static int cgroup_open(const struct queue *q, struct proc_spawn *ps)
+static void cgroup_close(struct proc_spawn *ps)
+{
+    while (ps->cgroup_procs_count > 0)
+        (void)close(ps->cgroup_procs_fd[--ps->cgroup_procs_count]);
+}
+
+static int cgroup_open(const struct queue *q, struct proc_spawn *ps, struct err *err)
 {
     struct strv paths = {0};
     int r = 0;
 
-    if (q->cg == NULL)
-        return 0;
     cgroup_procs_paths(q->cg, CGROUP_AFL, &paths);
     for (size_t i = 0; i < paths.n && ps->cgroup_procs_count < 4 && r == 0; i++) {
         int fd = open(paths.v[i], O_WRONLY | O_CLOEXEC);
 
         if (fd < 0)
-            r = -errno;
+            r = err_sys(err, -errno, "%s", paths.v[i]);
         else
             ps->cgroup_procs_fd[ps->cgroup_procs_count++] = fd;
     }
     strv_clear(&paths);
+    if (r < 0)
+        cgroup_close(ps);
     return r;
+}
+
+/* Empty between two jobs, the group may be tidied away by others. Without one there are no limits, and no job. */
+static int cgroup_enter(const struct queue *q, struct proc_spawn *ps, struct err *err)
+{
+    struct err first = {0};
+
+    if (q->cg == NULL || cgroup_open(q, ps, &first) == 0)
+        return 0;
+    if (cgroup_renew(q->cg, err) == 0)
+        return cgroup_open(q, ps, err);
+    return err_set(err, first.code, "%s", first.msg);
 }
 
 /*
@@ -253,7 +271,7 @@ static int make_env(struct queue *q, struct strv *env)
     return 0;
 }
 
-static int spawn(struct queue *q, const struct item *it, const char *text)
+static int spawn(struct queue *q, const struct item *it, const char *text, struct err *err)
 {
     cleanup_close int in = jobfd_make(text), out = jobfd_make_answer();
     struct strv argv = {0}, env = {0};
@@ -266,7 +284,7 @@ static int spawn(struct queue *q, const struct item *it, const char *text)
                             .new_session = true,
                             .pdeathsig = SIGKILL,
                             .cgroup_procs_fd = {-1, -1, -1, -1}};
-    int r = in < 0 ? in : out < 0 ? out : cgroup_open(q, &ps);
+    int r = in < 0 ? in : out < 0 ? out : cgroup_enter(q, &ps, err);
 
     if (r == 0)
         r = make_env(q, &env);
@@ -277,8 +295,7 @@ static int spawn(struct queue *q, const struct item *it, const char *text)
     }
     strv_clear(&argv);
     strv_clear(&env);
-    for (int i = 0; i < ps.cgroup_procs_count; i++)
-        (void)close(ps.cgroup_procs_fd[i]);
+    cgroup_close(&ps);
     if (r < 0) {
         scratch_remove(q->record, q->scratch);
         str_set(&q->scratch, NULL);
@@ -288,7 +305,7 @@ static int spawn(struct queue *q, const struct item *it, const char *text)
     return 0;
 }
 
-static int run_start(struct queue *q, struct item *it)
+static int run_start(struct queue *q, struct item *it, struct err *err)
 {
     cleanup_free char *text = json_dumps(it->job, JSON_COMPACT);
     int r;
@@ -296,7 +313,7 @@ static int run_start(struct queue *q, struct item *it)
     if (text == NULL || strlen(text) > JOB_MAX_BYTES)
         return -E2BIG;
     q->timed_out = false;
-    r = spawn(q, it, text);
+    r = spawn(q, it, text, err);
     if (r < 0)
         return r;
     q->running = it;
@@ -313,6 +330,7 @@ static int run_start(struct queue *q, struct item *it)
 static int on_pump(sd_event_source *s, void *ctx)
 {
     struct queue *q = ctx;
+    struct err err = {0};
     struct item *it;
     int r;
 
@@ -320,10 +338,11 @@ static int on_pump(sd_event_source *s, void *ctx)
     if (q->running != NULL || (it = next_item(q)) == NULL)
         return 0;
     TAILQ_REMOVE(&q->waiting, it, entry);
-    r = run_start(q, it);
+    r = run_start(q, it, &err);
     if (r < 0) {
         wake(q);
-        item_answer(it, job_answer_error("%s: %s", q->program, strerror(-r)));
+        item_answer(it, err.msg[0] != '\0' ? job_answer_error("cgroup of fuzz-triage: %s", err.msg)
+                                           : job_answer_error("%s: %s", q->program, strerror(-r)));
     }
     return 0;
 }

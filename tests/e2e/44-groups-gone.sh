@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Empty cgroups of a fuzzd that runs are tidied away by somebody: what it replays next is replayed all the same, under the
+# same limits.
+# limit: 120
+# cores: shared
+. tests/e2e/lib.sh
+need fuzzctl fuzzd fuzz-keeper fuzz-triage plants/CHUNK_MAX_PLUS1/chunk_frame/afl plants/CHUNK_MAX_PLUS1/chunk_frame/replay
+
+private_locks
+chunk_spec c 6s
+sed -i -e "s,^harness = .*,harness = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/afl," \
+    -e "/^harness/a replay = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/replay" "$T/c.ini"
+printf '\n[limits]\ndisk_floor = 0\npressure = 100\n' >>"$T/c.ini"
+
+"$FUZZD" --state "$FZ_STATE" --foreground 2>"$T/log" &
+fuzzd=$!
+wait_for 10 test -S "$FZ_STATE/fuzzd.sock"
+prefix=$(find /sys/fs/cgroup -maxdepth 6 -type d -name ctl-triage 2>/dev/null |
+    while read -r d; do
+        grep -qs "^$fuzzd\$" "${d%-triage}/cgroup.procs" && dirname "$d"
+    done)
+if [ -z "$prefix" ]; then
+    skip 44-groups-gone "no cgroups here"
+    kill -TERM $fuzzd && wait $fuzzd
+    exit 0
+fi
+tidy() {
+    for d in $prefix; do
+        find "$d"/ctl-* -depth -type d -exec rmdir {} + 2>/dev/null
+    done
+}
+tidy
+check "the groups for replays are gone" test -z "$(find $prefix -name 'ctl-*')"
+assert_exit "a run finds what there is" 10 "$FUZZCTL" run "$T/c.ini"
+assert_eq "all of it is judged" "" "$("$FUZZCTL" report c | grep -E 'not triaged|could not|cgroup of')"
+check "in groups that are there again" test -n "$(find $prefix -name 'ctl-triage')"
+limit=$(for d in $prefix; do cat "$d/ctl-triage/jobs/memory.limit_in_bytes" "$d/ctl-triage/jobs/memory.max" 2>/dev/null; done)
+check "under the limits they had: $limit" test "${limit:-max}" != max -a "${#limit}" -lt 15
+kill -TERM $fuzzd && wait $fuzzd
