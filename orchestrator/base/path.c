@@ -243,15 +243,3 @@ char *path_find_program(const char *name)
     }
     return NULL;
 }
-
-bool path_preloadable(const char *path)
-{
-    return strpbrk(path, " :") == NULL;
-}
-
-char *path_find_preload(void)
-{
-    cleanup_free char *path = path_find_program("fuzz-preload.so");
-
-    return path != NULL && path_preloadable(path) ? steal_ptr(&path) : NULL;
-}

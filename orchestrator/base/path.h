@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 
 /* True for one safe path component: 1..255 bytes, not "." or "..", no '/', no control byte. */
@@ -77,11 +78,21 @@ char *path_self_dir(void);
  */
 char *path_find_program(const char *name);
 /*
- * Whether LD_PRELOAD can name path: the loader takes a blank or a colon in it for the end of a name and knows no escape.
- * Source: ld.so(8), LD_PRELOAD.
+ * Whether LD_PRELOAD can name path: the loader takes a blank or a colon in it for the end of a name, puts others for $ORIGIN, $LIB
+ * and $PLATFORM, and knows no escape. Source: ld.so(8), LD_PRELOAD and "Dynamic string tokens".
  */
 bool path_preloadable(const char *path);
-/* fuzz-preload.so where it can be loaded, else NULL, for targets that then share the group of afl-fuzz. Caller frees. */
+/*
+ * fuzz-preload.so by a name that can be loaded: its own, or a link in the first of the places that will do, made when it is not
+ * there. NULL where none does, for targets that then share the group of afl-fuzz. Caller frees.
+ */
 char *path_find_preload(void);
+/* Where such links may be, best first: for root /run/fuzzd, else $XDG_RUNTIME_DIR/fuzzd, and /tmp/fuzzd-UID. */
+void path_preload_places(struct strv *ret);
+/*
+ * The link to path in the folder dir, made with it when missing, in root's for all to go through. NULL when dir cannot be made, is a link,
+ * is somebody else's or written by others, could be exchanged by others, or cannot be named itself. Caller frees.
+ */
+char *path_preload_link(const char *dir, const char *path);
 
 #endif

@@ -110,30 +110,47 @@ static void cores(struct doctor *d)
         doctor_add(d, DOCTOR_OK, "cores", NULL, NULL, "%d of %d free", n - held, n);
 }
 
+static void preload(struct doctor *d)
+{
+    static const char name[] = "fuzz-preload.so";
+    static const char means[] =
+        "a target has no memory group of its own; the instance's limit holds "
+        "instead, and may end afl-fuzz with it";
+    cleanup_free char *path = path_find_program(name), *loaded = path_find_preload();
+    struct strv places = {0};
+
+    if (path == NULL) {
+        doctor_add(d, DOCTOR_WARN, name, means, "make install",
+                   "neither beside fuzzctl nor installed");
+    } else if (loaded == NULL) {
+        path_preload_places(&places);
+        doctor_add(d, DOCTOR_WARN, name, means,
+                   "make install, or move the folder to a path without",
+                   "%s: the loader takes no path with a blank, a colon or $LIB, and no link to it "
+                   "can be made in %s%s%s",
+                   path, places.v[0], places.n > 1 ? " or " : "", places.n > 1 ? places.v[1] : "");
+        strv_clear(&places);
+    } else if (strcmp(path, loaded) != 0) {
+        doctor_add(d, DOCTOR_OK, name, NULL, NULL, "%s, loaded as %s", path, loaded);
+    } else {
+        doctor_add(d, DOCTOR_OK, name, NULL, NULL, "%s", path);
+    }
+}
+
 static void programs(struct doctor *d)
 {
-    static const char *const names[] = {"fuzzd", "fuzz-keeper", "fuzz-triage", "fuzz-preload.so"};
+    static const char *const names[] = {"fuzzd", "fuzz-keeper", "fuzz-triage"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         cleanup_free char *path = path_find_program(names[i]);
 
-        if (path != NULL && i == 3 && !path_preloadable(path))
-            doctor_add(d, DOCTOR_WARN, names[i],
-                       "a target has no memory group of its own; the instance's limit holds "
-                       "instead, and may end afl-fuzz with it",
-                       "make install, or move the folder to a path without",
-                       "%s: the loader takes no path with a blank or a colon", path);
-        else if (path != NULL)
+        if (path != NULL)
             doctor_add(d, DOCTOR_OK, names[i], NULL, NULL, "%s", path);
-        else if (i < 3)
+        else
             doctor_add(d, DOCTOR_BAD, names[i], "nothing can be started", "make install",
                        "neither beside fuzzctl nor installed");
-        else
-            doctor_add(d, DOCTOR_WARN, names[i],
-                       "a target has no memory group of its own; the instance's limit holds "
-                       "instead, and may end afl-fuzz with it",
-                       "make install", "neither beside fuzzctl nor installed");
     }
+    preload(d);
 }
 
 static void afl(struct doctor *d)

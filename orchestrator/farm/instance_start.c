@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -162,12 +163,28 @@ static void note_session(struct instance *in)
     in->afl = (struct proc_id){0};
 }
 
+/* The name that was planned for fuzz-preload.so may be gone: a link goes with the boot of the host or the user's session. */
+static void renew_preload(struct strv *env)
+{
+    const char *planned = strv_env(env, "AFL_PRELOAD");
+    const size_t n = planned != NULL ? strcspn(planned, ": ") : 0;
+    cleanup_free char *first = n > 0 ? xstrndup(planned, n) : NULL;
+
+    if (first == NULL || strstr(first, "/fuzz-preload.so") == NULL || access(first, F_OK) == 0)
+        return;
+    cleanup_free char *now = path_find_preload();
+    cleanup_free char *value = now != NULL ? xasprintf("%s%s", now, planned + n) : NULL;
+    if (value != NULL)
+        strv_env_set(env, "AFL_PRELOAD", value);
+}
+
 static void fill_env(const struct instance *in, struct strv *env)
 {
     char port[16];
 
     (void)snprintf(port, sizeof(port), "%u", (unsigned)telemetry_port(in->farm->telemetry));
     strv_copy(env, &in->spec->env);
+    renew_preload(env);
     for (size_t i = 0; i < env->n; i++) {
         char *eq = strchr(env->v[i], '=');
 

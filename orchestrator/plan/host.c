@@ -157,6 +157,9 @@ static void gather_user(struct plan_host *h, const struct spec *spec, const char
 
         strv_add(&h->user_faults, words);
     }
+    /* The loader would go on without, and say so only to a log: planned without, status and report do. */
+    if (h->preload != NULL && drop_may_read(&user, h->preload, &err) == -EACCES)
+        str_set(&h->preload, NULL);
     for (size_t i = 0; i < spec->n_targets; i++) {
         const struct spec_target *t = &spec->targets[i];
         const char *const programs[] = {t->harness, t->cmplog, t->sanitizer, t->replay, t->laf};

@@ -29,13 +29,6 @@ assert_eq "and named" bad "$(level afl-fuzz)"
 assert_match "with what mends it" 'apt-get install' "$(jq -r '.checks[] | select(.name == "afl-fuzz") | .mend' "$T/out")"
 unset AFL_FUZZ
 
-# The loader takes a blank in LD_PRELOAD for the end of a name.
-mkdir "$T/a b"
-cp "$FUZZCTL" "$BUILD/fuzzd" "$BUILD/fuzz-keeper" "$BUILD/fuzz-triage" "$BUILD/fuzz-preload.so" "$T/a b/"
-assert_exit "programs in a folder with a blank do" 0 "$T/a b/fuzzctl" doctor --json
-assert_eq "but for what is preloaded" warn "$(level fuzz-preload.so)"
-assert_match "which is told" 'no path with a blank' "$(jq -r '.checks[].text' "$T/out")"
-
 echo >"$T/file"
 assert_exit "a state folder that cannot be is bad" 1 "$FUZZCTL" --state "$T/file" doctor
 chmod 777 "$FZ_STATE"

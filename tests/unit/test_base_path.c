@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -244,6 +245,165 @@ static void a_path_that_the_loader_cuts_is_told(void **state)
     assert_true(path_preloadable("/a\tb/fuzz-preload.so"));
     assert_false(path_preloadable("/my folder/fuzz-preload.so"));
     assert_false(path_preloadable("/a:b/fuzz-preload.so"));
+    assert_false(path_preloadable("/a$LIB/fuzz-preload.so"));
+    assert_false(path_preloadable("/${ORIGIN}/fuzz-preload.so"));
+    assert_false(path_preloadable("/a/$x$PLATFORM"));
+    assert_true(path_preloadable("/a$/$x/${y}/LIB/fuzz-preload.so"));
+}
+
+static char *below_top(const char *name)
+{
+    return path_join(top, name);
+}
+
+static void a_library_with_such_a_path_gets_a_name_that_can_be_loaded(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"my folder", "a:b", "c$LIB"};
+    cleanup_free char *place = below_top("place");
+    char *names[3], *again, to[4096] = "";
+    struct stat st;
+    const mode_t mask = umask(077);
+
+    for (size_t i = 0; i < 3; i++) {
+        cleanup_free char *dir = below_top(folders[i]);
+        cleanup_free char *path = path_join(dir, "fuzz-preload.so");
+
+        assert_int_equal(mkdir(dir, 0700), 0);
+        touch(path);
+        names[i] = path_preload_link(place, path);
+        assert_non_null(names[i]);
+        assert_true(path_preloadable(names[i]));
+        assert_non_null(strstr(names[i], "/fuzz-preload.so"));
+        assert_int_equal(readlink(names[i], to, sizeof(to) - 1), strlen(path));
+        assert_int_equal(strncmp(to, path, strlen(path)), 0);
+        again = path_preload_link(place, path);
+        assert_string_equal(again, names[i]);
+        free(again);
+    }
+    (void)umask(mask);
+    assert_int_equal(stat(place, &st), 0);
+    assert_int_equal(st.st_mode & 07777, geteuid() == 0 ? 0755 : 0700);
+
+    /* One that leads elsewhere is set right, one whose library is gone goes with the next that is made. */
+    cleanup_free char *first = below_top("my folder/fuzz-preload.so");
+    cleanup_free char *gone = below_top("a:b/fuzz-preload.so");
+    cleanup_free char *other = below_top("place/other");
+    assert_int_equal(unlink(names[0]), 0);
+    assert_int_equal(symlink("/dev/null", names[0]), 0);
+    assert_int_equal(symlink("/nowhere", other), 0);
+    assert_int_equal(unlink(gone), 0);
+    again = path_preload_link(place, first);
+    assert_string_equal(again, names[0]);
+    assert_int_equal(readlink(names[0], to, sizeof(to)), strlen(first));
+    assert_int_equal(lstat(names[1], &st), -1);
+    assert_int_equal(lstat(names[2], &st), 0);
+    assert_int_equal(lstat(other, &st), 0);
+    free(again);
+    assert_null(path_preload_link(place, gone));
+
+    /* What is no link is not replaced by force. */
+    assert_int_equal(unlink(names[0]), 0);
+    assert_int_equal(mkdir(names[0], 0700), 0);
+    assert_null(path_preload_link(place, first));
+    assert_int_equal(rmdir(names[0]), 0);
+    for (size_t i = 0; i < 3; i++)
+        free(names[i]);
+}
+
+static void two_that_make_the_same_name_at_once_both_have_it(void **state)
+{
+    (void)state;
+    enum { N = 8, ROUNDS = 100 };
+    cleanup_free char *dir = below_top("at once");
+    cleanup_free char *path = path_join(dir, "fuzz-preload.so");
+    pid_t pids[N];
+    int status;
+
+    assert_int_equal(mkdir(dir, 0700), 0);
+    touch(path);
+    for (int i = 0; i < N; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            bool ok = true;
+
+            for (int k = 0; k < ROUNDS && ok; k++) {
+                cleanup_free char *place = xasprintf("%s/round-%d", top, k);
+                cleanup_free char *link = path_preload_link(place, path);
+
+                ok = link != NULL && access(link, R_OK) == 0;
+            }
+            _exit(ok ? 0 : 1);
+        }
+        assert_true(pids[i] > 0);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void no_name_is_made_where_others_could_change_it(void **state)
+{
+    (void)state;
+    cleanup_free char *library = below_top("a library");
+    cleanup_free char *open_place = below_top("open-place"), *open_top = below_top("open-top");
+    cleanup_free char *in_open = below_top("open-top/p"), *sticky = below_top("sticky");
+    cleanup_free char *in_sticky = below_top("sticky/p"), *link = below_top("place-link");
+    cleanup_free char *file = below_top("place-file"), *blank = below_top("place blank");
+    cleanup_free char *whose = below_top("whose"), *none = below_top("none/place");
+    struct stat st;
+
+    touch(library);
+    touch(file);
+    assert_int_equal(mkdir(open_place, 0700), 0);
+    assert_int_equal(chmod(open_place, 0775), 0);
+    assert_null(path_preload_link(open_place, library));
+    assert_int_equal(mkdir(open_top, 0700), 0);
+    assert_int_equal(chmod(open_top, 0777), 0);
+    assert_null(path_preload_link(in_open, library));
+    assert_int_equal(lstat(in_open, &st), -1);
+    assert_int_equal(mkdir(sticky, 0700), 0);
+    assert_int_equal(chmod(sticky, 01777), 0);
+    cleanup_free char *good = path_preload_link(in_sticky, library);
+    assert_non_null(good);
+    assert_int_equal(symlink(in_sticky, link), 0);
+    assert_null(path_preload_link(link, library));
+    assert_null(path_preload_link(file, library));
+    assert_null(path_preload_link(blank, library));
+    assert_null(path_preload_link(none, library));
+    assert_null(path_preload_link("place", library));
+    assert_null(path_preload_link("/", library));
+    assert_null(path_preload_link("/proc/fuzzd", library)); /* closed to root, too */
+    /* Somebody else's, which only root can make; for others root's. */
+    assert_int_equal(mkdir(whose, 0755), 0);
+    if (geteuid() == 0)
+        assert_int_equal(chown(whose, 65534, 65534), 0);
+    assert_null(path_preload_link(geteuid() == 0 ? whose : "/usr", library));
+    /* And what lies in a folder of somebody else's. */
+    cleanup_free char *in_whose = path_join(geteuid() == 0 ? whose : "/usr", "p");
+    assert_null(path_preload_link(in_whose, library));
+}
+
+static void the_places_are_those_that_all_targets_pass(void **state)
+{
+    (void)state;
+    struct strv places = {0};
+    cleanup_free char *last = xasprintf("/tmp/fuzzd-%ld", (long)geteuid());
+    const char *was = getenv("XDG_RUNTIME_DIR");
+    cleanup_free char *kept = was != NULL ? xstrdup(was) : NULL;
+
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/run/user/7/", 1), 0);
+    path_preload_places(&places);
+    assert_int_equal(places.n, 2);
+    assert_string_equal(places.v[0], geteuid() == 0 ? "/run/fuzzd" : "/run/user/7/fuzzd");
+    assert_string_equal(places.v[1], last);
+    strv_clear(&places);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "run", 1), 0);
+    path_preload_places(&places);
+    assert_int_equal(places.n, geteuid() == 0 ? 2 : 1);
+    strv_clear(&places);
+    (void)(kept != NULL ? setenv("XDG_RUNTIME_DIR", kept, 1) : unsetenv("XDG_RUNTIME_DIR"));
 }
 
 int main(void)
@@ -260,6 +420,10 @@ int main(void)
         cmocka_unit_test(the_state_directory_is_flag_then_environment),
         cmocka_unit_test(our_programs_are_found_beside_this_one),
         cmocka_unit_test(a_path_that_the_loader_cuts_is_told),
+        cmocka_unit_test(a_library_with_such_a_path_gets_a_name_that_can_be_loaded),
+        cmocka_unit_test(two_that_make_the_same_name_at_once_both_have_it),
+        cmocka_unit_test(no_name_is_made_where_others_could_change_it),
+        cmocka_unit_test(the_places_are_those_that_all_targets_pass),
     };
     return cmocka_run_group_tests(tests, make_top, drop_top);
 }
