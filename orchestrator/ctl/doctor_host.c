@@ -87,8 +87,9 @@ static void cores(struct doctor *d)
 
         if (r < 0) {
             doctor_add(d, DOCTOR_BAD, "cores", "no instance could get a core",
-                       "a writable /run/lock, or XDG_RUNTIME_DIR", "no place for core locks: %s",
-                       strerror(-r));
+                       "a writable /run/lock, or XDG_RUNTIME_DIR, where fuzzd-cpuN is a file or "
+                       "nothing",
+                       "the lock of core %d cannot be had: %s", cpus[i], strerror(-r));
             return;
         }
         if (r == 0)
@@ -103,6 +104,11 @@ static void cores(struct doctor *d)
             doctor_add(d, DOCTOR_OK, "core", NULL, NULL,
                        "core %d is held by a process that cannot be looked at", cpus[i]);
     }
+    if (!cpu_locks_are_shared())
+        doctor_add(d, DOCTOR_WARN, "core locks",
+                   "a fuzzd of another user may fuzz on the same core",
+                   "chmod 1777 /run/lock (as root; by tmpfiles.d to last)",
+                   "not every user can write to /run/lock");
     if (held == n)
         doctor_add(d, DOCTOR_WARN, "cores", "a campaign would wait for one",
                    "fuzzctl stop, or wait for what runs", "%d of %d free", n - held, n);

@@ -363,7 +363,9 @@ int cores_take(struct target *t)
         return 0;
     }
     if (turn && r != -EBUSY)
-        (void)snprintf(words, sizeof(words), "cannot take one: %s", strerror(-r));
+        (void)snprintf(words, sizeof(words),
+                       "the lock of one cannot be had (fuzzctl doctor tells why): %s",
+                       strerror(-r));
     else if (turn)
         (void)snprintf(words, sizeof(words), "%s needs %zu, and too few are free", t->spec->name,
                        t->spec->n_instances);

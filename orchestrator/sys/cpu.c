@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -75,15 +76,28 @@ static int private_dir(void)
     return steal_fd(&fd);
 }
 
+/* fd, or -1 where it is not there or not ours to write to. */
+static int shared_dir(void)
+{
+    cleanup_close int fd = open(SHARED_LOCK_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && faccessat(fd, ".", W_OK, 0) == 0 ? steal_fd(&fd) : -1;
+}
+
 int cpu_lock_dir_open(void)
 {
-    int fd = open(SHARED_LOCK_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = shared_dir();
 
-    if (fd >= 0 && faccessat(fd, ".", W_OK, 0) == 0)
-        return fd;
-    if (fd >= 0)
-        (void)close(fd);
-    return private_dir();
+    return fd >= 0 ? fd : private_dir();
+}
+
+bool cpu_locks_are_shared(void)
+{
+    cleanup_close int fd = shared_dir();
+    struct stat st;
+
+    /* Where root alone may write, others have folders of their own. */
+    return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IWOTH) != 0;
 }
 
 /*
@@ -215,6 +229,20 @@ static bool is_keeper(const char *pid)
     return file_read_proc(path, 64, &comm) == 0 && strncmp(comm, "fuzz-keeper", 11) == 0;
 }
 
+/* 0 when the lock of that name could be taken by one who is first, else why not. *ret_st: nlink 0 where it is not made yet. */
+static int lock_usable(int dirfd, const char *name, struct stat *ret_st)
+{
+    cleanup_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct statvfs fs;
+
+    ret_st->st_nlink = 0;
+    if (fd >= 0)
+        return fstat(fd, ret_st) < 0 ? -errno : 0;
+    if (errno != ENOENT)
+        return -errno;
+    return fstatvfs(dirfd, &fs) == 0 && fs.f_files > 0 && fs.f_ffree == 0 ? -ENOSPC : 0;
+}
+
 int cpu_owner(int cpu, pid_t *ret_pid)
 {
     cleanup_close int dirfd = cpu_lock_dir_open();
@@ -223,15 +251,15 @@ int cpu_owner(int cpu, pid_t *ret_pid)
     struct stat st;
     char name[32];
     uint64_t pid;
+    int r;
 
     *ret_pid = 0;
     if (dirfd < 0)
         return dirfd;
     (void)snprintf(name, sizeof(name), "fuzzd-cpu%d", cpu);
-    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : -errno;
-    if (!is_flocked(&st))
-        return 0;
+    r = lock_usable(dirfd, name, &st);
+    if (r < 0 || st.st_nlink == 0 || !is_flocked(&st))
+        return r;
     proc = opendir("/proc");
     while (proc != NULL && (de = readdir(proc)) != NULL) {
         if (parse_u64(de->d_name, INT32_MAX, &pid) < 0 || !has_open(de->d_name, &st))

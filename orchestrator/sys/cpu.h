@@ -2,6 +2,7 @@
 #ifndef SYS_CPU_H
 #define SYS_CPU_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -29,6 +30,8 @@ int cpu_take_shared(const int *cpus, int n, int *ret_cpu);
 int cpu_take_over(int pidfd, int number, int cpu);
 /* The folder of the locks: fd or -errno. */
 int cpu_lock_dir_open(void);
+/* Whether that is the one of all users, and not a folder that only our own fuzzd look into. */
+bool cpu_locks_are_shared(void);
 
 /*
  * Whether a core is owned, without taking it even for an instant: 1, 0, or -errno. *ret_pid is a process that has the lock's

@@ -92,3 +92,16 @@ cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 assert_exit "cores are looked at without being taken" 0 unshare -m sh "$T/held" "$cpu"
 assert_match "a held core has its owner's pid" "^ok +core +core $cpu is held by pid [0-9]+" "$(cat "$T/out")"
 assert_match "the others are free" "^(ok|warn) +cores +$(($(nproc) - 1)) of $(nproc) free" "$(cat "$T/out")"
+
+cat >"$T/link" <<EOF
+mount -t tmpfs -o mode=\$1 none /run/lock && cd /run/lock || exit 9
+[ -z "\${2-}" ] || ln -s nowhere fuzzd-cpu\$2
+"$FUZZCTL" doctor --json
+EOF
+assert_exit "a lock that cannot be had is bad" 1 unshare -m sh "$T/link" 1777 "$cpu"
+assert_match "and told with its core" "^the lock of core $cpu cannot be had: Too many levels" \
+    "$(jq -r '.checks[] | select(.name == "cores") | .text' "$T/out")"
+assert_exit "a folder for locks that is not everybody's is no fault" 0 unshare -m sh "$T/link" 755
+assert_eq "but told" warn "$(level "core locks")"
+assert_exit "nothing is told where it is" 0 unshare -m sh "$T/link" 1777
+assert_eq "of locks" "" "$(level "core locks")"
