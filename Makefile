@@ -40,8 +40,12 @@ all: programs
 # ---- Another AFL++ ------------------------------------------------------------------------
 # AFLPP=PREFIX: all that is built and run takes the AFL++ in PREFIX/bin; what another one built is built anew.
 ifneq ($(AFLPP),)
-ifeq ($(wildcard $(AFLPP)/bin/afl-fuzz),)
-$(error AFLPP=$(AFLPP): there is no $(AFLPP)/bin/afl-fuzz (contrib/aflpp-of-debian makes such a folder))
+ifneq ($(words $(AFLPP)),1)
+$(error AFLPP=$(AFLPP): a folder whose name has no blank is needed, make cannot name another)
+endif
+aflpp_lacks := $(strip $(foreach p,afl-fuzz afl-clang-fast afl-showmap,$(if $(wildcard $(AFLPP)/bin/$(p)),,$(AFLPP)/bin/$(p))))
+ifneq ($(aflpp_lacks),)
+$(error AFLPP=$(AFLPP): there is no $(aflpp_lacks) (contrib/aflpp-of-debian makes such a folder))
 endif
 export PATH := $(abspath $(AFLPP))/bin:$(PATH)
 AFL_CC      := $(abspath $(AFLPP))/bin/afl-clang-fast

@@ -86,3 +86,16 @@ if [ -n "$leaf" ] && mkdir "$leaf/$name" 2>/dev/null && rmdir "$leaf/$name"; the
 else
     skip "a cgroup left behind is a failure" "no cgroup can be made here"
 fi
+
+# ---- make check AFLPP=PREFIX: what is no AFL++ is told before anything is built ---------------------------------
+mkdir -p "$T/no aflpp/bin" "$T/half/bin"
+: >"$T/half/bin/afl-fuzz"
+: >"$T/no aflpp/bin/afl-fuzz"
+with() { # PREFIX
+    make -n NODEPS=1 BUILD="$BUILD" check AFLPP="$1"
+}
+assert_exit "a folder with a blank is no AFLPP" 2 with "$T/no aflpp"
+assert_match "which is said" 'a folder whose name has no blank is needed' "$(cat "$T/err")"
+assert_exit "nor is one without all it takes" 2 with "$T/half"
+assert_match "each is named" "there is no $T/half/bin/afl-clang-fast $T/half/bin/afl-showmap " "$(cat "$T/err")"
+assert_exit "nor one that is not there" 2 with "$T/none"
