@@ -224,6 +224,16 @@ static int make_ctl(struct ask *a, const char *group, struct err *err)
     return rc < 0 ? err_sys(err, rc, "%s", ctl) : 0;
 }
 
+/* One that does not let us in is somebody else's; what is in use of ours the kernel keeps. */
+static void remove_ctl(const struct ask *a, const char *group)
+{
+    cleanup_free char *prefix = xasprintf("%s%s/%s", a->want->fs, group, a->want->prefix);
+    cleanup_free char *ctl = path_join(prefix, CGROUP_CTL);
+
+    (void)rmdir(ctl);
+    (void)rmdir(prefix);
+}
+
 /* Moves us into a scope that is there. */
 static int join(struct ask *a, struct err *err)
 {
@@ -255,6 +265,8 @@ static int join(struct ask *a, struct err *err)
         rc = failure(err, rc, NULL, "AttachProcessesToUnit");
     else
         rc = call(a, m, "AttachProcessesToUnit", NULL, &e, err);
+    if (rc < 0)
+        remove_ctl(a, group);
     sd_bus_error_free(&e);
     sd_bus_message_unref(m);
     return rc;

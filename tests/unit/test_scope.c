@@ -46,6 +46,7 @@ enum manner {
     HAS_IT_DYING,   /* the unit is there at first */
     HAS_IT_OUTSIDE, /* and says that its group is somewhere else */
     HAS_IT_UPWARD,
+    HAS_IT_CLOSED, /* and lets nobody in: somebody else's, who did not have it delegated */
 };
 
 static char dir[] = "/tmp/fz-scope.XXXXXX";
@@ -127,6 +128,7 @@ static int start_unit(struct fake *f, sd_bus_message *m)
     case HAS_IT:
     case HAS_IT_OUTSIDE:
     case HAS_IT_UPWARD:
+    case HAS_IT_CLOSED:
         return sd_bus_reply_method_errorf(m, "org.freedesktop.systemd1.UnitExists", "is there");
     case HAS_IT_DYING:
         if (f->starts < 3)
@@ -170,6 +172,8 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *e)
     if (sd_bus_message_read(m, "ss", &unit, &sub) < 0 || strcmp(unit, UNIT) != 0 ||
         strcmp(sub, "/" PREFIX "/ctl") != 0)
         return sd_bus_reply_method_errorf(m, "test.Bad", "attached elsewhere");
+    if (f->manner == HAS_IT_CLOSED)
+        return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_INVALID_ARGS, "not a delegated unit");
     move_to(GROUP "/" PREFIX "/ctl");
     return sd_bus_reply_method_return(m, "");
 }
@@ -291,6 +295,21 @@ static void a_scope_that_lives_is_joined(void **state)
     free(group);
 }
 
+static void in_a_scope_of_somebody_else_nothing_is_left(void **state)
+{
+    char *group = path_join(dir, &GROUP[1]);
+    char *prefix = path_join(group, PREFIX);
+    struct err err = {0};
+
+    (void)state;
+    (void)path_remove_tree(prefix);
+    assert_int_equal(path_mkdirs(group, 0755), 0);
+    assert_int_equal(ask(HAS_IT_CLOSED, 300, &err), -EIO);
+    assert_int_equal(access(prefix, F_OK), -1);
+    free(prefix);
+    free(group);
+}
+
 static void one_that_goes_away_is_made_anew(void **state)
 {
     struct err err = {0};
@@ -337,6 +356,7 @@ int main(void)
         cmocka_unit_test(what_does_not_come_is_waited_for_no_longer_than_told),
         cmocka_unit_test(jobs_of_others_are_not_ours),
         cmocka_unit_test(a_scope_that_lives_is_joined),
+        cmocka_unit_test(in_a_scope_of_somebody_else_nothing_is_left),
         cmocka_unit_test(one_that_goes_away_is_made_anew),
         cmocka_unit_test(a_group_elsewhere_is_not_entered),
         cmocka_unit_test(a_user_without_a_manager_is_told_what_is_missing),
