@@ -56,6 +56,9 @@ int detach_daemon(struct detach *dt)
     dt->status_fd = pipe_fds[1];
     /* Fails only for a group leader, which a fresh child is not. */
     (void)setsid();
+    /* Of a service that started us: what we say of ourselves, it would be believed to have said. */
+    (void)unsetenv("NOTIFY_SOCKET");
+    (void)unsetenv("WATCHDOG_USEC");
     if (chdir("/") != 0)
         return -errno;
     null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -30,11 +30,20 @@ fuzzing() {
 }
 
 # ---- the starter's process group -------------------------------------------------------------
+python3 -uc 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound")
+while True: print(s.recv(4096).decode())' "$T/notify" >"$T/told" &
+manager=$!
+wait_for 10 test -s "$T/told"
 began=$(date +%s)
-setsid sh -c "'$FUZZCTL' start '$T/live.ini' >'$T/start.out' 2>&1; echo \$? >'$T/start.rc'; sleep 60" &
+setsid sh -c "NOTIFY_SOCKET='$T/notify' '$FUZZCTL' start '$T/live.ini' >'$T/start.out' 2>&1; echo \$? >'$T/start.rc'; sleep 60" &
 wait_for 40 test -s "$T/start.rc"
 assert_eq "a start in another process group succeeds" 0 "$(cat "$T/start.rc")"
 check "its campaign fuzzes" wait_for 40 fuzzing
+assert_eq "a service that started it is not told ready, or at its end stopping, in its name" bound "$(cat "$T/told")"
+kill "$manager"
 group=$(ps -o pid=,pgid=,args= -e | awk -v t="$T/start.out" 'index($0, t) && $1 == $2 { print $2; exit }')
 assert_match "the starter's process group is found" '^[1-9][0-9]*$' "$group"
 [ -n "$group" ] && kill -s KILL -- "-$group"
