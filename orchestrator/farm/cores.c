@@ -52,7 +52,7 @@ static bool claims(const struct campaign *c)
 /* For cores to begin with, or for one that an instance of it has lost. */
 static bool waits(const struct campaign *c)
 {
-    if (c->waits || c->freeze.causes != 0)
+    if (c->waits || c->freeze.causes != 0 || c->farm->n_lacking == 0)
         return c->waits;
     for (size_t i = 0; i < c->plan->n_targets; i++)
         for (size_t k = 0; k < c->targets[i]->spec->n_instances; k++)
@@ -187,6 +187,8 @@ static void served(struct campaign *c)
 
 void cores_leave(struct campaign *c)
 {
+    if (!c->waits && c->farm->n_lacking == 0)
+        return;
     c->waits = false;
     c->waits_why[0] = '\0';
     stand_in_line(c->farm);
@@ -269,6 +271,10 @@ static void lacks(struct instance *in, bool lacks_core)
     if (in->lacks_core == lacks_core)
         return;
     in->lacks_core = lacks_core;
+    if (lacks_core)
+        in->farm->n_lacking++;
+    else
+        in->farm->n_lacking--;
     stand_in_line(in->farm);
 }
 

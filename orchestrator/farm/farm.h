@@ -62,6 +62,7 @@ struct farm {
     int64_t stall_ms; /* FUZZ_STALL_WINDOW: the stall window of a test, 0 as health.c has it */
     struct cpu_place *place; /* in the line for cores, NULL: nobody waits; see cores.h */
     bool place_told;         /* that none can be taken */
+    size_t n_lacking;        /* instances that have lost their core */
     bool unwatched_told;     /* that there are no watches left */
     int64_t rotate_crashes, rotate_hangs; /* saved in one folder when its instance leaves it */
     const struct farm_events *ev;         /* borrowed */

@@ -72,7 +72,7 @@ void instance_free(struct instance *in)
     sd_event_source_disable_unref(in->timer);
     if (in->pidfd >= 0)
         (void)close(in->pidfd);
-    instance_release_cpu(in);
+    cores_give_up(in);
     cgroup_free(in->cg);
     free(in->name);
     free(in->out_dir);
