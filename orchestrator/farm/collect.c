@@ -135,7 +135,10 @@ static int on_turn(sd_event_source *s, void *userdata)
         in->walk_again = in->walk_unsaved = false;
         in->walk_ms = 0;
     }
-    r = artifact_scan(farm->db, farm->state_dir, &src, &in->walk, on_artifact, &found, &more, &err);
+    r = !rotation_is_folder(in->spec->out_dir, in->scan_old)
+            ? -ENOENT
+            : artifact_scan(farm->db, farm->state_dir, &src, &in->walk, on_artifact, &found, &more,
+                            &err);
     in->walk_ms += clock_now_ms() - from_ms;
     in->walk_unsaved |= found.unsaved;
     if (r < 0 && r != -ENOENT) {

@@ -78,6 +78,7 @@ static void remove_segments(const struct instance *in)
 static void rotated(struct instance *in)
 {
     int64_t now_ms = clock_now_ms(), session_ms = in->up_ms > 0 ? now_ms - in->up_ms : 0;
+    int next = rotation_free(in->spec->out_dir, in->rotation + 1);
 
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
@@ -85,8 +86,8 @@ static void rotated(struct instance *in)
     in->breaker.ever_fuzzed = true;
     if (session_ms >= BREAKER_HEALTHY_MS)
         in->breaker.failures = 0;
-    if (in->rotation < ROTATION_MAX)
-        instance_set_rotation(in, in->rotation + 1);
+    if (next > 0)
+        instance_set_rotation(in, next);
     in->moves = true;
     instance_event(in, INSTANCE_EV_GONE);
     /* Before the next one counts from nothing: whoever takes it over adds its figures to those of the row. */

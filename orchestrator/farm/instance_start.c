@@ -49,7 +49,7 @@ static int take_over_queue(struct instance *in)
 
     if (in->rotation <= 1)
         return 0;
-    before = rotation_of(in->spec->out_dir, in->rotation - 1);
+    before = rotation_of(in->spec->out_dir, rotation_before(in->spec->out_dir, in->rotation));
     r = outdir_take_over(in->farm->state_dir, before, in->out_dir);
     return r < 0 ? fail(in, r, in->out_dir) : 0;
 }

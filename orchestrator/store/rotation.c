@@ -6,6 +6,7 @@
 #include "store/rotation.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,7 +38,8 @@ static int number_of(const char *entry, const char *name)
     return (int)number;
 }
 
-int rotation_last(const char *out_dir)
+/* The newest below limit. */
+static int newest_below(const char *out_dir, int limit)
 {
     cleanup_free char *parent = path_dirname(out_dir);
     const char *slash = strrchr(out_dir, '/'), *name = slash != NULL ? slash + 1 : out_dir;
@@ -51,11 +53,41 @@ int rotation_last(const char *out_dir)
     while (d != NULL && (de = readdir(d)) != NULL) {
         int n = number_of(de->d_name, name);
 
-        if (n > last && fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (n > last && n < limit && fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISDIR(st.st_mode))
             last = n;
     }
     return last;
+}
+
+int rotation_last(const char *out_dir)
+{
+    return newest_below(out_dir, ROTATION_MAX + 1);
+}
+
+int rotation_before(const char *out_dir, int n)
+{
+    return newest_below(out_dir, n);
+}
+
+int rotation_free(const char *out_dir, int n)
+{
+    for (; n <= ROTATION_MAX; n++) {
+        cleanup_free char *path = rotation_of(out_dir, n);
+        struct stat st;
+
+        if (lstat(path, &st) < 0 && errno == ENOENT)
+            return n;
+    }
+    return 0;
+}
+
+bool rotation_is_folder(const char *out_dir, int n)
+{
+    cleanup_free char *path = rotation_of(out_dir, n);
+    struct stat st;
+
+    return n <= 1 || (lstat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 char *rotation_newest(const char *out_dir)

@@ -2,6 +2,8 @@
 #ifndef STORE_ROTATION_H
 #define STORE_ROTATION_H
 
+#include <stdbool.h>
+
 /*
  * The folders of one instance. afl-fuzz saves no more than some number of crashes and hangs in one folder, so that an instance that comes
  * near goes on in another: "main", "main_r2", "main_r3". The newest has the queue; the others keep what was found. The disk is the only
@@ -13,6 +15,12 @@
 char *rotation_of(const char *first, int n);
 /* The number of the newest folder there is, at least 1. */
 int rotation_last(const char *out_dir);
+/* The first number from n on whose name nothing has, folder or not; 0: none up to ROTATION_MAX. */
+int rotation_free(const char *out_dir, int n);
+/* The number of the newest folder that is older than number n, at least 1. */
+int rotation_before(const char *out_dir, int n);
+/* Whether number n is a folder: others may put what they like in the place of one. Always of 1. */
+bool rotation_is_folder(const char *out_dir, int n);
 /* The newest folder: where the queue is. Caller frees. */
 char *rotation_newest(const char *out_dir);
 

@@ -110,6 +110,21 @@ check "under the folder's name, and with its instance's for StatsD" wait_for 20 
 check "it is the main instance of its target" wait_for 10 sh -c "ls '$(dirname "$first")'/main*/is_main_node >/dev/null"
 check "as the only one" wait_for 20 one_main
 
+# ---- something in the place of the next ones -------------------------------------------------------
+n=$(newest main) && n=${n##*_r}
+mkdir "$T/elsewhere"
+echo junk >"${first}_r$((n + 3))"
+ln -s "$T/elsewhere" "${first}_r$((n + 4))"
+beyond() {
+    m=$(newest main)
+    [ "${m##*_r}" -gt $((n + 4)) ] && one_queue
+}
+check "what lies in the way of a rotation is gone around, with the queue" wait_for 60 beyond
+check "and fuzzed on" wait_for 20 fuzzing
+assert_eq "as no restart" 0 "$(status "$one.restarts")"
+assert_eq "nothing is put elsewhere" "" "$(ls "$T/elsewhere")"
+rm "${first}_r$((n + 4))"
+
 # ---- killed at any instant of it -------------------------------------------------------------
 for pause in 0 0.05 0.1 0.2 0.3 0.5 0.8; do
     at=$(execs)

@@ -79,6 +79,30 @@ static void make_second(const struct place *p)
     assert_int_equal(mkdir(p->second, 0700), 0);
 }
 
+static void what_lies_in_the_way_of_the_next_folder_is_gone_around(void **state)
+{
+    const struct place *p = *state;
+    cleanup_free char *link = rotation_of(p->first, 4);
+    cleanup_free char *fifth = rotation_of(p->first, 5);
+
+    make_second(p);
+    put(p->state, "out/t/main_r3");
+    assert_int_equal(symlink("main", link), 0);
+    assert_int_equal(rotation_last(p->first), 2);
+    assert_int_equal(rotation_free(p->first, 2), 5);
+    assert_int_equal(rotation_free(p->first, 6), 6);
+    assert_int_equal(rotation_free(p->first, ROTATION_MAX + 1), 0);
+    assert_int_equal(mkdir(fifth, 0700), 0);
+    assert_int_equal(rotation_last(p->first), 5);
+    assert_int_equal(rotation_before(p->first, 5), 2);
+    assert_int_equal(rotation_before(p->first, 2), 1);
+    assert_true(rotation_is_folder(p->first, 1));
+    assert_true(rotation_is_folder(p->first, 2));
+    assert_false(rotation_is_folder(p->first, 3));
+    assert_false(rotation_is_folder(p->first, 4));
+    assert_false(rotation_is_folder(p->first, 6));
+}
+
 static void rotation_names_begin_with_the_second(void **state)
 {
     (void)state;
@@ -195,6 +219,8 @@ static void take_over_follows_no_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_lies_in_the_way_of_the_next_folder_is_gone_around,
+                                        set_up, tear_down),
         cmocka_unit_test(rotation_names_begin_with_the_second),
         cmocka_unit_test_setup_teardown(rotation_last_is_the_highest_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rotation_takes_nothing_else_for_a_folder, set_up,
