@@ -61,7 +61,7 @@ struct cgroup {
     const struct cgroup_ops *ops;
     struct cgroup_root *root; /* borrowed */
     char *name;
-    char *place; /* NULL: the root's; else by the record */
+    char *place;                 /* NULL: the root's; else by the record */
     struct cgroup_limits limits; /* as created */
 };
 

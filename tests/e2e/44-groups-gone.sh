@@ -14,27 +14,30 @@ sed -i -e "s,^harness = .*,harness = $PLANTS/CHUNK_MAX_PLUS1/chunk_frame/afl," \
 printf '\n[limits]\ndisk_floor = 0\npressure = 100\n' >>"$T/c.ini"
 
 "$FUZZD" --state "$FZ_STATE" --foreground 2>"$T/log" &
-fuzzd=$!
+daemon=$!
 wait_for 10 test -S "$FZ_STATE/fuzzd.sock"
-prefix=$(find /sys/fs/cgroup -maxdepth 6 -type d -name ctl-triage 2>/dev/null |
+prefixes=$(find /sys/fs/cgroup -maxdepth 6 -type d -name ctl-triage 2>/dev/null |
     while read -r d; do
-        grep -qs "^$fuzzd\$" "${d%-triage}/cgroup.procs" && dirname "$d"
+        grep -qs "^$daemon\$" "${d%-triage}/cgroup.procs" && dirname "$d"
     done)
-if [ -z "$prefix" ]; then
+if [ -z "$prefixes" ]; then
     skip 44-groups-gone "no cgroups here"
-    kill -TERM $fuzzd && wait $fuzzd
+    kill -TERM $daemon && wait $daemon
     exit 0
 fi
 tidy() {
-    for d in $prefix; do
+    for d in $prefixes; do
         find "$d"/ctl-* -depth -type d -exec rmdir {} + 2>/dev/null
     done
 }
 tidy
-check "the groups for replays are gone" test -z "$(find $prefix -name 'ctl-*')"
+groups() {
+    for d in $prefixes; do find "$d" -name 'ctl-triage'; done
+}
+check "the groups for replays are gone" test -z "$(groups)"
 assert_exit "a run finds what there is" 10 "$FUZZCTL" run "$T/c.ini"
 assert_eq "all of it is judged" "" "$("$FUZZCTL" report c | grep -E 'not triaged|could not|cgroup of')"
-check "in groups that are there again" test -n "$(find $prefix -name 'ctl-triage')"
-limit=$(for d in $prefix; do cat "$d/ctl-triage/jobs/memory.limit_in_bytes" "$d/ctl-triage/jobs/memory.max" 2>/dev/null; done)
+check "in groups that are there again" test -n "$(groups)"
+limit=$(for d in $prefixes; do cat "$d/ctl-triage/jobs/memory.limit_in_bytes" "$d/ctl-triage/jobs/memory.max" 2>/dev/null; done)
 check "under the limits they had: $limit" test "${limit:-max}" != max -a "${#limit}" -lt 15
-kill -TERM $fuzzd && wait $fuzzd
+kill -TERM $daemon && wait $daemon
