@@ -217,6 +217,34 @@ static int remove_dirs(const struct strv *dirs)
     return rc;
 }
 
+#define EMPTY_DEPTH 6 /* PREFIX/CAMPAIGN/INSTANCE/LEAF, and what a program made below */
+
+/* rmdir of a group with a process or a group in it fails: the kernel decides what is empty. */
+static void remove_empty(const char *dir, int depth)
+{
+    cleanup_dir DIR *d = opendir(dir);
+    struct dirent *de;
+
+    while (d != NULL && depth > 0 && (de = readdir(d)) != NULL) {
+        if (de->d_type == DT_DIR && de->d_name[0] != '.') {
+            cleanup_free char *sub = path_join(dir, de->d_name);
+
+            remove_empty(sub, depth - 1);
+        }
+    }
+    (void)rmdir(dir);
+}
+
+/* Where a daemon before us had its groups, when no process is left there: nobody else ever removes them. */
+static void remove_left_place(const struct cgroup *cg)
+{
+    const char *own = cg->root->dir[CGROUP_H_UNIFIED];
+    cleanup_free char *dir = path_join(cg->place, cg->root->prefix);
+
+    if ((own == NULL || strcmp(own, cg->place) != 0) && cgroup_fs_populated(dir) == 0)
+        remove_empty(dir, EMPTY_DEPTH);
+}
+
 int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms)
 {
     const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
@@ -236,6 +264,8 @@ int cgroup_destroy(struct cgroup *cg, int64_t timeout_ms)
         (void)nanosleep(&step, NULL);
     }
     strv_clear(&dirs);
+    if (rc == 0 && cg->place != NULL)
+        remove_left_place(cg);
     return rc;
 }
 
@@ -250,24 +280,6 @@ static void prune_dir(const char *dir)
             cleanup_free char *sub = path_join(dir, de->d_name);
 
             (void)rmdir(sub);
-        }
-    }
-    (void)rmdir(dir);
-}
-
-#define EMPTY_DEPTH 6 /* PREFIX/CAMPAIGN/INSTANCE/LEAF, and what a program made below */
-
-/* rmdir of a group with a process or a group in it fails: the kernel decides what is empty. */
-static void remove_empty(const char *dir, int depth)
-{
-    cleanup_dir DIR *d = opendir(dir);
-    struct dirent *de;
-
-    while (d != NULL && depth > 0 && (de = readdir(d)) != NULL) {
-        if (de->d_type == DT_DIR && de->d_name[0] != '.') {
-            cleanup_free char *sub = path_join(dir, de->d_name);
-
-            remove_empty(sub, depth - 1);
         }
     }
     (void)rmdir(dir);

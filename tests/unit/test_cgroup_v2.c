@@ -413,6 +413,39 @@ static void a_recorded_place_is_found_again_and_no_other(void **state)
     cgroup_root_free(root);
 }
 
+static void the_last_of_a_recorded_place_takes_it_along(void **state)
+{
+    static const char group[] = "x.scope/" PREFIX;
+    struct cgroup_root *root;
+    struct strv paths = {0};
+    char *left, *one;
+
+    (void)state;
+    fresh("cpu memory pids\n");
+    root = cgroup_root_open_from(dir, PREFIX, NULL, "/");
+    left = xasprintf("%s/%s/ctl-triage", dir, group);
+    one = xasprintf("%s/%s/c/a.main", dir, group);
+    strv_add(&paths, one);
+    for (int lives = 1; lives >= 0; lives--) {
+        char *jobs = path_join(left, "jobs/t"), *leaf = path_join(one, "t");
+        struct cgroup *cg = cgroup_attach_recorded(root, "c/a.main", &paths);
+
+        assert_int_equal(path_mkdirs(jobs, 0755), 0);
+        assert_int_equal(path_mkdirs(leaf, 0755), 0);
+        put("x.scope/" PREFIX "/cgroup.events", lives ? "populated 1\n" : "populated 0\n");
+        assert_int_equal(cgroup_destroy(cg, 0), 0);
+        assert_int_equal(access(one, F_OK), -1);
+        assert_int_equal(access(left, F_OK), lives ? 0 : -1);
+        cgroup_free(cg);
+        free(leaf);
+        free(jobs);
+    }
+    strv_clear(&paths);
+    free(one);
+    free(left);
+    cgroup_root_free(root);
+}
+
 static void oom_kills_are_summed_over_the_leaves(void **state)
 {
     struct strv kill_files = {0}, events = {0}, oom = {0};
@@ -472,6 +505,7 @@ int main(void)
         cmocka_unit_test(a_user_without_a_group_is_told_how_to_get_one),
         cmocka_unit_test(other_processes_in_the_place_keep_controllers_from_us),
         cmocka_unit_test(a_recorded_place_is_found_again_and_no_other),
+        cmocka_unit_test(the_last_of_a_recorded_place_takes_it_along),
         cmocka_unit_test(oom_kills_are_summed_over_the_leaves),
         cmocka_unit_test(an_old_kernel_cannot_freeze),
     };
