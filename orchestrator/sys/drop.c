@@ -23,6 +23,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 
+#define GIVE_DEPTH 16
+
 static struct drop children;
 static bool children_set;
 
@@ -107,6 +109,51 @@ static int open_way(int fd)
     return fchmod(fd, (st.st_mode & 0777) | 0111) < 0 ? -errno : 0;
 }
 
+/* All that is from's in a folder, which was his; fd stays open. */
+static int give_tree(int fd, uid_t from, const struct drop *d, int depth)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+    cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *de;
+    struct stat st;
+
+    if (dir == NULL) {
+        rc = -errno;
+        if (copy >= 0)
+            (void)close(copy);
+        return rc;
+    }
+    while (rc == 0 && (de = readdir(dir)) != NULL) {
+        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
+            fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != from)
+            continue;
+        if (S_ISDIR(st.st_mode) && depth < GIVE_DEPTH) {
+            cleanup_close int sub =
+                openat(fd, de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+            rc = sub >= 0 ? give_tree(sub, from, d, depth + 1) : -errno;
+        }
+        if (rc == 0 && fchownat(fd, de->d_name, d->uid, d->gid, AT_SYMLINK_NOFOLLOW) < 0)
+            rc = -errno;
+    }
+    return rc;
+}
+
+/* A user who was made anew may have another number: what he had is still his. */
+static int give(int fd, const struct drop *d)
+{
+    struct stat st;
+    int rc = 0;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_uid != 0 && st.st_uid != d->uid)
+        rc = give_tree(fd, st.st_uid, d, 0);
+    if (rc == 0 && (fchown(fd, d->uid, d->gid) < 0 || fchmod(fd, 0700) < 0))
+        rc = -errno;
+    return rc;
+}
+
 int drop_folder(const char *top, const char *path, const struct drop *d)
 {
     size_t n = strlen(top);
@@ -129,8 +176,8 @@ int drop_folder(const char *top, const char *path, const struct drop *d)
         (void)close(fd);
         fd = -1;
     }
-    if (rc == 0 && (fchown(fd, d->uid, d->gid) < 0 || fchmod(fd, 0700) < 0))
-        rc = -errno;
+    if (rc == 0)
+        rc = give(fd, d);
     if (fd >= 0)
         (void)close(fd);
     return rc;

@@ -35,8 +35,8 @@ int drop_give(int fd);
 int drop_give_segment(int id);
 
 /*
- * Makes path, a folder below top that exists, the user's (0700), and those from top on above it passable for all. No link
- * is followed. 0, -ELOOP, -EXDEV (it is not below top), -errno.
+ * Makes path, a folder below top that exists, the user's (0700), and those from top on above it passable for all; where it was
+ * another user's, not root's, all of that one's in it goes with it. No link is followed. 0, -ELOOP, -EXDEV (it is not below top), -errno.
  */
 int drop_folder(const char *top, const char *path, const struct drop *d);
 

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "sys/drop.h"
 #include "sys/proc.h"
@@ -103,6 +104,47 @@ static void a_folder_becomes_his_and_the_way_to_it_passable(void **state)
     free(a);
     free(b);
     free(c);
+}
+
+static void what_he_had_under_another_number_becomes_his(void **state)
+{
+    static const char *const names[] = {"was", "was/sub", "was/sub/his", "was/link"};
+    char *was = path_join(dir, "was"), *sub = path_join(dir, "was/sub");
+    char *his = path_join(dir, "was/sub/his"), *root_s = path_join(dir, "was/sub/root");
+    char *link = path_join(dir, "was/link"), *away = path_join(dir, "away");
+    struct drop d;
+    struct err err = {0};
+    struct stat st;
+
+    (void)state;
+    need_root();
+    assert_int_equal(drop_find("nobody", &d, &err), 0);
+    assert_int_equal(path_mkdirs(sub, 0700), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, his, "x", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, root_s, "x", 1, 0600), 0);
+    assert_int_equal(file_write_atomic(AT_FDCWD, away, "x", 1, 0600), 0);
+    assert_int_equal(symlink("../away", link), 0);
+    assert_int_equal(chown(away, 4711, 4711), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = path_join(dir, names[i]);
+
+        assert_int_equal(lchown(path, 4711, 4711), 0);
+        free(path);
+    }
+    assert_int_equal(drop_folder(dir, was, &d), 0);
+    mode_is(was, 0700, d.uid);
+    mode_is(sub, 0700, d.uid);
+    mode_is(his, 0600, d.uid);
+    mode_is(root_s, 0600, 0);
+    mode_is(away, 0600, 4711);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_int_equal(st.st_uid, d.uid);
+    free(was);
+    free(sub);
+    free(his);
+    free(root_s);
+    free(link);
+    free(away);
 }
 
 static void a_link_is_not_followed(void **state)
@@ -310,6 +352,7 @@ int main(void)
         cmocka_unit_test(users_that_are_none_are_refused),
         cmocka_unit_test(children_have_the_user_and_nothing_more),
         cmocka_unit_test(a_folder_becomes_his_and_the_way_to_it_passable),
+        cmocka_unit_test(what_he_had_under_another_number_becomes_his),
         cmocka_unit_test(a_link_is_not_followed),
         cmocka_unit_test(what_he_may_not_read_is_named),
         cmocka_unit_test(an_acl_decides_as_it_does_for_the_kernel),
