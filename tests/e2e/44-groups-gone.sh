@@ -30,6 +30,14 @@ tidy() {
         find "$d"/ctl-* -depth -type d -exec rmdir {} + 2>/dev/null
     done
 }
+limits() {
+    for d in $prefixes; do
+        for f in memory.limit_in_bytes memory.max pids.max; do
+            cat "$d/ctl-triage/jobs/$f" 2>/dev/null
+        done
+    done
+}
+had=$(limits)
 tidy
 groups() {
     for d in $prefixes; do find "$d" -name 'ctl-triage'; done
