@@ -43,6 +43,11 @@ static char *format_time(char *buf, size_t size, int64_t wall_ms, bool basic)
     return buf;
 }
 
+int64_t clock_span_ms(int64_t from_ms, int64_t to_ms)
+{
+    return to_ms > from_ms ? to_ms - from_ms : 0;
+}
+
 char *clock_iso8601(char *buf, size_t size, int64_t wall_ms)
 {
     return format_time(buf, size, wall_ms, false);

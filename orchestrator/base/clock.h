@@ -7,6 +7,8 @@
 
 int64_t clock_now_ms(void);  /* CLOCK_MONOTONIC milliseconds; for durations */
 int64_t clock_wall_ms(void); /* Unix time in milliseconds; only for what is shown or stored */
+/* From one Unix time to a later one in milliseconds; 0 where the clock was set back between the two. */
+int64_t clock_span_ms(int64_t from_ms, int64_t to_ms);
 /* Unix milliseconds as "2026-11-29T15:21:39Z"; buf >= 24 bytes. Returns buf. 0 gives "". */
 char *clock_iso8601(char *buf, size_t size, int64_t wall_ms);
 /* "20261129T152139Z" for folder names; buf >= 20. */

@@ -14,7 +14,7 @@
 
 static int64_t elapsed_ms(const struct run_row *r)
 {
-    return (r->ended_at_ms > 0 ? r->ended_at_ms : clock_wall_ms()) - r->started_at_ms;
+    return clock_span_ms(r->started_at_ms, r->ended_at_ms > 0 ? r->ended_at_ms : clock_wall_ms());
 }
 
 /* Why it stands still, in new reference's words, or JSON null; and its priority. */

@@ -81,7 +81,7 @@ static json_t *campaign_from_index(struct db *db, const struct run_row *run)
                      "run", run->id, "state", run->state, "verdict", run->verdict, "started",
                      clock_iso8601(started, sizeof started, run->started_at_ms), "ended",
                      clock_iso8601(ended, sizeof ended, run->ended_at_ms), "elapsed_s",
-                     (json_int_t)((end_ms - run->started_at_ms) / 1000), "budget_s",
+                     (json_int_t)(clock_span_ms(run->started_at_ms, end_ms) / 1000), "budget_s",
                      (json_int_t)(run->budget_ms / 1000), "lost", (json_int_t)n_lost, "targets",
                      list);
 }

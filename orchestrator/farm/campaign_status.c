@@ -260,7 +260,8 @@ json_t *campaign_status_json(const struct campaign *c)
     json_object_set_new(j, "run", json_string(plan->run_id));
     json_object_set_new(j, "state", json_string(campaign_state_name(c)));
     json_object_set_new(j, "started", json_string(clock_iso8601(at, sizeof(at), c->started_at_ms)));
-    json_object_set_new(j, "elapsed_s", json_integer((clock_wall_ms() - c->started_at_ms) / 1000));
+    json_object_set_new(j, "elapsed_s",
+                        json_integer(clock_span_ms(c->started_at_ms, clock_wall_ms()) / 1000));
     json_object_set_new(j, "budget_s", json_integer(plan->budget_ms / 1000));
     json_object_set_new(j, "isolation", isolation_json(c));
     if (plan->priority != 0)

@@ -152,7 +152,8 @@ static void add_run(json_t *j, const char *state_dir, const struct run_row *run,
     (void)json_object_set_new(j, "stop_cause", fields_string(cause[0] != '\0' ? cause : NULL));
     (void)json_object_set_new(j, "started_at", fields_time(run->started_at_ms));
     (void)json_object_set_new(j, "ended_at", fields_time(run->ended_at_ms));
-    (void)json_object_set_new(j, "elapsed_s", json_integer((end_ms - run->started_at_ms) / 1000));
+    (void)json_object_set_new(j, "elapsed_s",
+                              json_integer(clock_span_ms(run->started_at_ms, end_ms) / 1000));
     (void)json_object_set_new(j, "budget_s", json_integer(run->budget_ms / 1000));
     (void)snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     (void)json_object_set_new(j, "seed", json_string(seed)); /* JSON has no room for the number */

@@ -106,8 +106,8 @@ static json_t *lost_files(const struct target_rows *rows, const char *target)
 static void add_finding(json_t *j, const struct target_row *t, int64_t now_ms)
 {
     int64_t end_ms = t->ended_at_ms > 0 ? t->ended_at_ms : now_ms;
-    int64_t quiet_ms = end_ms - t->last_find_ms;
-    int64_t span_ms = t->started_at_ms > 0 ? end_ms - t->started_at_ms : 0;
+    int64_t quiet_ms = clock_span_ms(t->last_find_ms, end_ms);
+    int64_t span_ms = t->started_at_ms > 0 ? clock_span_ms(t->started_at_ms, end_ms) : 0;
     bool still = t->last_find_ms > 0 && quiet_ms * STILL_FINDING_PART <= span_ms;
     char note[128], at[32], ago[40];
 

@@ -12,7 +12,7 @@
  * state.db: the index of everything (SQLite, WAL). fuzzd is the only writer; others open it read-only. The schema has a version
  * (PRAGMA user_version = DB_SCHEMA_VERSION); an older one is migrated by the writer, a newer one refused.
  */
-#define DB_SCHEMA_VERSION 2
+#define DB_SCHEMA_VERSION 3
 struct db;
 
 /* Opens (writer: makes) STATE/state.db. -ENOENT when a reader finds none, -EPROTO newer schema, -EIO damaged. */

@@ -261,7 +261,7 @@ static int find_id(struct db *db, const char *prefix, char **ret_id, char **ret_
     r = stmt_open(db,
                   "SELECT s.bucket, s.run FROM results AS s JOIN runs AS n ON n.id = s.run"
                   " WHERE substr(s.bucket, 1, length(?1)) = ?1"
-                  " ORDER BY n.started_at_ms DESC, n.id DESC",
+                  " ORDER BY n.nth DESC",
                   &st, err);
     if (r < 0)
         return r;

@@ -40,8 +40,9 @@ int runs_put(struct db *db, const struct run_row *r, struct err *err)
     int rc = stmt_open(
         db,
         "INSERT INTO runs (id, campaign, dir, state, verdict, reasons, host, boot_id,"
-        " started_at_ms, ended_at_ms, budget_ms, seed, extra)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+        " started_at_ms, ended_at_ms, budget_ms, seed, extra, nth)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+        " (SELECT ifnull(max(nth), 0) + 1 FROM runs))"
         " ON CONFLICT (id) DO UPDATE SET campaign = excluded.campaign, dir = excluded.dir,"
         " state = excluded.state, verdict = excluded.verdict, reasons = excluded.reasons,"
         " host = excluded.host, boot_id = excluded.boot_id,"
@@ -174,7 +175,7 @@ int runs_get(struct db *db, const char *campaign, const char *run, struct run_ro
                   " WHERE (?1 IS NULL OR campaign = ?1)"
                   " AND (?2 IS NULL OR id = ?2 OR"
                   "      (length(?2) >= 6 AND upper(substr(id, -length(?2))) = upper(?2)))"
-                  " ORDER BY started_at_ms DESC, id DESC LIMIT 1",
+                  " ORDER BY nth DESC LIMIT 1",
                   &st, err);
     if (r < 0)
         return r;
@@ -203,7 +204,7 @@ int runs_list(struct db *db, bool unfinished_only, struct run_row **ret, size_t 
     size_t n = 0;
     int r = stmt_open(db,
                       RUN_COLUMNS " WHERE ?1 = 0 OR state <> 'ended'"
-                                  " ORDER BY started_at_ms DESC, id DESC",
+                                  " ORDER BY nth DESC",
                       &st, err);
 
     if (r < 0)

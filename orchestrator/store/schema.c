@@ -79,8 +79,20 @@ static const char *const version_2 =
     "CREATE UNIQUE INDEX occurrences_identity ON occurrences"
     " (run, target, instance, kind, name, ifnull(sha256, ''), folder);";
 
+/*
+ * Which run is the last is told by the order in which they began, and not by the host's clock: after it stood a day
+ * ahead, the run of that day would hide those that came later. Of older rows the clock is all there is.
+ */
+static const char *const version_3 =
+    "ALTER TABLE runs ADD COLUMN nth INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE runs SET nth = (SELECT count(*) FROM runs AS o WHERE o.started_at_ms <"
+    " runs.started_at_ms OR (o.started_at_ms = runs.started_at_ms AND o.id <= runs.id));"
+    "DROP INDEX runs_campaign;"
+    "CREATE INDEX runs_campaign ON runs (campaign, nth);"
+    "CREATE UNIQUE INDEX runs_nth ON runs (nth);";
+
 /* steps[n] leads from version n to n + 1. */
-static const char *const steps[] = {version_1, version_2};
+static const char *const steps[] = {version_1, version_2, version_3};
 _Static_assert(sizeof(steps) / sizeof(steps[0]) == DB_SCHEMA_VERSION, "a step for each version");
 
 static int exec(sqlite3 *sq, const char *sql, const char *what, struct err *err)

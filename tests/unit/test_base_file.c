@@ -310,6 +310,8 @@ static void times_have_fixed_forms(void **state)
     assert_string_equal(clock_iso8601(buf, sizeof(buf), 1796138499123), "2026-12-01T15:21:39Z");
     assert_string_equal(clock_basic(buf, sizeof(buf), 1796138499123), "20261201T152139Z");
     assert_string_equal(clock_iso8601(buf, sizeof(buf), 0), "");
+    assert_int_equal(clock_span_ms(1000, 3500), 2500);
+    assert_int_equal(clock_span_ms(3500, 1000), 0);
     assert_int_equal(strlen(clock_boot_id(buf, sizeof(buf))), 32);
     for (int i = 0; i < 1000; i++) {
         (void)clock_ulid(buf, sizeof(buf));

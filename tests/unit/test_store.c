@@ -100,7 +100,7 @@ static void commits_are_synced_and_keys_enforced(void **ctx)
     const char *const want[][2] = {{"PRAGMA journal_mode", "wal"},
                                    {"PRAGMA synchronous", "2"},
                                    {"PRAGMA foreign_keys", "1"},
-                                   {"PRAGMA user_version", "2"}};
+                                   {"PRAGMA user_version", "3"}};
     struct target_row t = {.run = xstrdup("none"), .name = xstrdup("t"), .state = xstrdup("ended")};
     struct err err;
 
@@ -135,26 +135,74 @@ static void a_newer_schema_is_refused_and_left_alone(void **ctx)
 
     (void)ctx;
     db_close(db);
-    set_version("PRAGMA user_version = 3");
+    set_version("PRAGMA user_version = 4");
     db = NULL;
     assert_int_equal(db_open(state, true, &db, &err), -EPROTO);
-    assert_non_null(strstr(err.msg, "schema version 3"));
+    assert_non_null(strstr(err.msg, "schema version 4"));
     assert_int_equal(db_open(state, false, &db, &err), -EPROTO);
     assert_null(db);
-    set_version("PRAGMA user_version = 2");
+    set_version("PRAGMA user_version = 3");
     db_close(open_db(true));
 }
 
-/* Version 1 knew a file by its mtime, so that a copied state directory had each twice. */
+/* The ids of all runs, newest first, a blank behind each. Caller frees. */
+static char *order_of_runs(struct db *db)
+{
+    struct run_row *rows = NULL;
+    struct err err;
+    size_t n = 0;
+    char *out = xstrdup("");
+
+    assert_int_equal(runs_list(db, false, &rows, &n, &err), 0);
+    for (size_t i = 0; i < n; i++) {
+        char *more = xasprintf("%s%s ", out, rows[i].id);
+
+        free(out);
+        out = more;
+        run_row_clear(&rows[i]);
+    }
+    free(rows);
+    return out;
+}
+
+static void a_run_of_a_clock_ahead_hides_none_that_came_later(void **ctx)
+{
+    struct db *db = open_db(true);
+    cleanup_free char *order = NULL;
+    struct run_row r;
+    struct err err;
+
+    (void)ctx;
+    put_run(db, "R1", "c", 1000, "ended");
+    put_run(db, "R2", "c", 90000, "ended");
+    put_run(db, "R3", "c", 2000, "running");
+    put_run(db, "R1", "c", 1000, "ended"); /* written again, it began no later */
+    assert_int_equal(runs_get(db, "c", NULL, &r, &err), 0);
+    assert_string_equal(r.id, "R3");
+    run_row_clear(&r);
+    order = order_of_runs(db);
+    assert_string_equal(order, "R3 R2 R1 ");
+    db_close(db);
+}
+
+/*
+ * Version 1 knew a file by its mtime, so that a copied state directory had each twice; version 2 told the order of runs by the
+ * clock.
+ */
 static void an_older_database_is_brought_up_to_date(void **ctx)
 {
     struct db *db = open_db(true);
+    cleanup_free char *order = NULL;
     sqlite3_stmt *st = NULL;
 
     (void)ctx;
-    put_run(db, "R1", "c", 1, "ended");
+    put_run(db, "R1", "c", 2, "ended");
+    put_run(db, "R3", "c", 1, "ended");
+    put_run(db, "R2", "c", 1, "ended");
     db_close(db);
-    set_version("DROP INDEX occurrences_identity;"
+    set_version("DROP INDEX runs_campaign; DROP INDEX runs_nth; ALTER TABLE runs DROP COLUMN nth;"
+                "CREATE INDEX runs_campaign ON runs (campaign, started_at_ms);"
+                "DROP INDEX occurrences_identity;"
                 "CREATE UNIQUE INDEX occurrences_identity ON occurrences"
                 " (run, target, instance, kind, name, mtime_ns, ifnull(sha256, ''));"
                 "INSERT INTO blobs VALUES ('aa', 1, 1), ('bb', 1, 1);"
@@ -173,6 +221,8 @@ static void an_older_database_is_brought_up_to_date(void **ctx)
     assert_int_equal(sqlite3_column_int(st, 0), 3);
     assert_int_equal(sqlite3_column_int(st, 1), 1 + 3 + 4);
     sqlite3_finalize(st);
+    order = order_of_runs(db);
+    assert_string_equal(order, "R1 R3 R2 ");
     db_close(db);
 }
 
@@ -394,6 +444,7 @@ int main(void)
         T(a_database_is_private_and_survives_reopening),
         T(commits_are_synced_and_keys_enforced),
         T(a_newer_schema_is_refused_and_left_alone),
+        T(a_run_of_a_clock_ahead_hides_none_that_came_later),
         T(an_older_database_is_brought_up_to_date),
         T(a_database_of_another_program_is_refused),
         T(a_damaged_file_and_a_link_are_refused),
