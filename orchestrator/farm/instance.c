@@ -161,9 +161,8 @@ static void ended_badly(struct instance *in, const char *words, enum cause cause
     in->fuzzed_ms += session_ms;
     in->up_ms = 0;
     in->execs_base = in->execs_total;
-    if (!again)
-        campaign_of(in)->saved_ms =
-            0; /* the next session counts from nothing, on what the row has */
+    if (!again) /* the next session counts from nothing, on what the row has */
+        campaign_of(in)->saved_ms = 0;
     campaign_ask_pump(campaign_of(in));
     in->stats.execs_per_sec = 0;
     (void)strlcpy(in->reason, words, sizeof(in->reason));

@@ -109,7 +109,10 @@ static int open_way(int fd)
     return fchmod(fd, (st.st_mode & 0777) | 0111) < 0 ? -errno : 0;
 }
 
-/* All that is from's in a folder, which was his; fd stays open. */
+/*
+ * All that is from's in a folder, which was his; fd stays open. What is looked at and what is given are one descriptor:
+ * he may still run, and put a link to a file of root's under the name meanwhile.
+ */
 static int give_tree(int fd, uid_t from, const struct drop *d, int depth)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
@@ -124,16 +127,19 @@ static int give_tree(int fd, uid_t from, const struct drop *d, int depth)
         return rc;
     }
     while (rc == 0 && (de = readdir(dir)) != NULL) {
-        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
-            fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != from)
+        cleanup_close int one = -1;
+
+        if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+            continue;
+        one = openat(fd, de->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (one < 0 || fstat(one, &st) < 0 || st.st_uid != from)
             continue;
         if (S_ISDIR(st.st_mode) && depth < GIVE_DEPTH) {
-            cleanup_close int sub =
-                openat(fd, de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            cleanup_close int sub = openat(one, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
             rc = sub >= 0 ? give_tree(sub, from, d, depth + 1) : -errno;
         }
-        if (rc == 0 && fchownat(fd, de->d_name, d->uid, d->gid, AT_SYMLINK_NOFOLLOW) < 0)
+        if (rc == 0 && fchownat(one, "", d->uid, d->gid, AT_EMPTY_PATH) < 0)
             rc = -errno;
     }
     return rc;
