@@ -148,7 +148,7 @@ static void a_crash_after_another_input_is_found_with_it(void **state)
     struct inputs inputs = {0};
 
     (void)state;
-    words(&inputs, "x abc xx p xyz ppppp xxx");
+    words(&inputs, "x abc xx p xyz ppppp xab");
     for (uint64_t seed = 0; seed < 5; seed++) {
         struct stability_result r = check(&inputs, seed, 0);
 
