@@ -144,7 +144,9 @@ static void stand_in_line(struct farm *farm)
     }
     cpus = xcalloc((size_t)room + 1, sizeof(*cpus));
     TAILQ_FOREACH (c, &farm->campaigns, link) {
-        for (int i = 0; waits(c) && i < c->plan->n_cpus; i++) {
+        const int wanted = waits(c) ? c->plan->n_cpus : 0;
+
+        for (int i = 0; i < wanted; i++) {
             bool there = false;
 
             for (int k = 0; k < n; k++)
@@ -298,14 +300,10 @@ void cores_give_up(struct instance *in)
 
 void cores_keep(struct instance *in)
 {
-    int fd;
+    const int cpu = in->cpu;
 
-    if (in->cpu_fd >= 0 || in->cpu < 0 || in->plan->oversubscribe || campaign_of(in)->interrupted)
-        return;
-    fd = in->plan->share_cores ? cpu_take_shared(&in->cpu, 1, &in->cpu)
-                               : cpu_take(&in->cpu, 1, &in->cpu);
-    if (fd >= 0)
-        in->cpu_fd = fd;
+    if (in->cpu_fd < 0 && cpu >= 0 && !in->plan->oversubscribe && !campaign_of(in)->interrupted)
+        (void)instance_take_one_of(in, &cpu, 1);
 }
 
 static int take_all(struct target *t, bool turn, bool *ret_lent)

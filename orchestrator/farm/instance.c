@@ -105,22 +105,26 @@ int64_t instance_oom_kills(const struct instance *in)
     return in->oom_kills + in->oom_live;
 }
 
+int instance_take_one_of(struct instance *in, const int *cpus, int n)
+{
+    int fd =
+        in->plan->share_cores ? cpu_take_shared(cpus, n, &in->cpu) : cpu_take(cpus, n, &in->cpu);
+
+    if (fd < 0)
+        return fd;
+    in->cpu_fd = fd;
+    return 0;
+}
+
 int instance_take_cpu(struct instance *in)
 {
-    int fd;
-
     if (in->cpu_fd >= 0)
         return 0;
     if (in->plan->oversubscribe) {
         in->cpu = in->cpus[0];
         return 0;
     }
-    fd = in->plan->share_cores ? cpu_take_shared(in->cpus, in->n_cpus, &in->cpu)
-                               : cpu_take(in->cpus, in->n_cpus, &in->cpu);
-    if (fd < 0)
-        return fd;
-    in->cpu_fd = fd;
-    return 0;
+    return instance_take_one_of(in, in->cpus, in->n_cpus);
 }
 
 void instance_release_cpu(struct instance *in)

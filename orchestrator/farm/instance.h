@@ -136,6 +136,8 @@ void instance_look_oom(struct instance *in);
 /* Those kills up to the last look; most leave no file. */
 int64_t instance_oom_kills(const struct instance *in);
 
+/* Takes the lock of one of these cores, as the plan has it: alone or shared. 0, -EBUSY, -errno. */
+int instance_take_one_of(struct instance *in, const int *cpus, int n);
 /* Takes a free core if none is held. 0, -EBUSY, -errno. */
 int instance_take_cpu(struct instance *in);
 void instance_release_cpu(struct instance *in);

@@ -84,10 +84,12 @@ int rotation_free(const char *out_dir, int n)
 
 bool rotation_is_folder(const char *out_dir, int n)
 {
-    cleanup_free char *path = rotation_of(out_dir, n);
     struct stat st;
 
-    return n <= 1 || (lstat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    if (n <= 1)
+        return true;
+    cleanup_free char *path = rotation_of(out_dir, n);
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 char *rotation_newest(const char *out_dir)
